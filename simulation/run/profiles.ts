@@ -87,6 +87,8 @@ export interface Faults {
   readonly standbyStop?: number;
   readonly standbyStopMs?: number;
   readonly standbyKill?: number;
+  /** Its machine loses its power: servers see the end of its connections seconds later. */
+  readonly standbyLoss?: number;
   /** One cannot reach one server for up to `holderCutMs`. */
   readonly standbyCut?: number;
   /** Its disk refuses writes, or is slow. */
@@ -170,6 +172,8 @@ export interface Profile {
   readonly bypassed?: boolean;
   /** The source is fenced while clients get replies of the target. */
   readonly fenced?: boolean;
+  /** Each process answers as a Sentinel, and clients ask it. */
+  readonly announced?: boolean;
   /** Each server has a replica. Sentinels name the master, or it has half of the slots of a cluster. */
   readonly topology?: 'sentinels' | 'clusters';
 }
@@ -512,6 +516,20 @@ export const PROFILES: readonly Profile[] = [
       ...{ standbyStop: 12_000, standbyStopMs: 40_000, standbyKill: 20_000, standbyCut: 15_000 },
     },
     { ...TAKEOVER, stage: 'rampdown' },
+  ),
+  profile(
+    'announced',
+    { holderKill: 4_000, holderEnd: 1_500, standbyKill: 10_000, standbyLoss: 4_000 },
+    {
+      ...{
+        clients: 10,
+        thinkMs: [0, 60],
+        standbys: 2,
+        backfillAfterMs: 200,
+        mix: { strings: 4, counters: 4, lists: 2 },
+      },
+      ...{ announced: true, plan: { limits: { clientOutputBytes: '1MiB' } } },
+    },
   ),
   profile('operator', {
     ...{

@@ -2,6 +2,7 @@
 import { useWorld } from '../../shadow-proxy/src/io/world.js';
 import { partsOf } from '../world/key-name.js';
 import type { ServerHost } from '../world/server-host.js';
+import { Announced } from './announced.js';
 import { Bypassing } from './bypassing.js';
 import { Checks } from './checks.js';
 import { Faults } from './faults/faults.js';
@@ -59,7 +60,7 @@ export interface Result {
   readonly commands: ReadonlyMap<string, number>;
   /** How many times each server was sent GET. */
   readonly gets: { readonly source: number; readonly target: number };
-  /** How often each write was tried that bypasses the proxy. */
+  /** How often each write was tried that bypasses the proxy, or what else the profile must show happened. */
   readonly bypassing: ReadonlyMap<string, number>;
   /** Commands that the models lack. */
   readonly lacking: readonly string[];
@@ -93,6 +94,7 @@ class Run {
   readonly #figures: Figures;
   readonly #tenures: Tenures;
   readonly #bypassing: Bypassing | null;
+  readonly #announced: Announced | null;
   readonly #foreignKeys: ForeignKeys | null;
   readonly #fence: FenceCheck | null;
   readonly #otherShard: OtherShard | null;
@@ -108,6 +110,7 @@ class Run {
     this.#tenures = new Tenures(this.#scene);
     this.#bypassing = profile.bypassed === true ? new Bypassing(this.#scene) : null;
     this.#fence = profile.fenced === true ? new FenceCheck(this.#scene) : null;
+    this.#announced = profile.announced === true ? new Announced(this.#scene) : null;
     this.#foreignKeys = profile.foreign === true ? new ForeignKeys(this.#scene) : null;
     const { isOfOtherShard } = profile;
     this.#otherShard = isOfOtherShard === undefined ? null : new OtherShard(this.#scene, isOfOtherShard);
@@ -149,7 +152,7 @@ class Run {
       messages: load.messages,
       commands: load.commands,
       gets: scene.gets,
-      bypassing: this.#bypassing?.tried ?? this.#fence?.tried ?? new Map<string, number>(),
+      bypassing: (this.#bypassing ?? this.#fence ?? this.#announced)?.tried ?? new Map<string, number>(),
       lacking: [...new Set([...source.model.lacking, ...target.model.lacking])],
     };
   }
@@ -167,6 +170,7 @@ class Run {
     this.#figures.start();
     this.#bypassing?.start();
     this.#fence?.start();
+    this.#announced?.start();
     this.#tenures.start();
     const { operations, program } = this.options;
     if (program !== undefined) return this.#replay(program);

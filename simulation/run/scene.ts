@@ -145,7 +145,8 @@ export class Scene {
         : { source: `redis://${login}${SOURCE.host}:6379`, target: `redis://${TARGET.host}:6379` };
     this.seats = Array.from({ length: 1 + profile.standbys }, (_, i) => {
       const host = this.world.newHost(i === 0 ? '10.0.0.1' : `10.0.0.${10 + i}`);
-      const seat = new Proxy(this.world, host, { ...urls, plan, isStandby: i > 0, others: profile.standbys }, logLevel);
+      const { standbys: others, announced: isSentinel } = profile;
+      const seat = new Proxy(this.world, host, { ...urls, plan, isStandby: i > 0, others, isSentinel }, logLevel);
       seat.onServe = () => {
         this.#serving = seat;
         this.onServe(seat);

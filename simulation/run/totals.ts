@@ -1,5 +1,6 @@
 /** The sum of several runs, and what they have not shown: a run in which nothing happened proves nothing. */
 import { COMMANDS } from '../check/reply-types.js';
+import { SEEN } from './announced.js';
 import { NAMES } from './bypassing.js';
 import { LET_IN, REFUSED } from './fence.js';
 import { DURATIONS, type Fault, type Profile } from './profiles.js';
@@ -51,6 +52,9 @@ export class Totals {
       ...(this.profile.fenced === true ? [LET_IN, REFUSED] : [])
         .filter((what) => !this.#bypassing.has(what))
         .map((what) => `never: ${what}`),
+      ...(this.profile.announced === true ? SEEN : [])
+        .filter((what) => !this.#bypassing.has(what))
+        .map((what) => `no client of the Sentinel has seen ${what}`),
       ...this.#wrongShare(),
       ...(this.#cleanChecks === 0 ? ['the servers were never compared at rest'] : []),
       ...(this.#linearized === 0 && this.profile.mix.followed !== undefined ? ['no history was checked'] : []),

@@ -3,6 +3,7 @@ import { pino, type Logger } from 'pino';
 import { derive } from '../../shadow-proxy/src/upstream/cluster.js';
 import { planFrom } from '../../shadow-proxy/src/plan/load.js';
 import type { Plan } from '../../shadow-proxy/src/plan/plan.js';
+import { Sentinel } from '../../shadow-proxy/src/sentinel/sentinel.js';
 import { launch, type LaunchedShard } from '../../shadow-proxy/src/shard/launch.js';
 import { conditionFactsOf } from '../../shadow-proxy/src/shard/facts.js';
 import { conditionOf, type ShardCondition } from '../../shadow-proxy/src/shard/snapshot.js';
@@ -12,6 +13,10 @@ import type { Host, Process } from './process.js';
 import type { SimulatedWorld } from './world.js';
 
 export const PROXY_PORT = 7000;
+export const SENTINEL_PORT = 26_379;
+export const SENTINEL_PASSWORD = 'watch';
+/** The name of the master that is the shard's proxy. */
+export const MASTER = 'cache';
 
 /** A process that is asked to end does so within this time, beside that for its mirrors. */
 const END_MS = 4_000;
@@ -23,6 +28,8 @@ export interface ProxyOptions {
   readonly isStandby?: boolean;
   /** How many other processes of the shard there are. Each has a folder of its own. */
   readonly others?: number;
+  /** Each process answers as a Sentinel, too. */
+  readonly isSentinel?: boolean;
   /** Written into the plan as they are. */
   readonly plan?: Readonly<Record<string, unknown>>;
 }
@@ -63,19 +70,28 @@ export class Proxy {
   /** Its plan with other settings. */
   planWith(more: Readonly<Record<string, unknown>>): Plan {
     const { source, target, plan = {} } = this.options;
-    const shard = { name: 's0', listen: `redis://${this.host.address}:${PROXY_PORT}`, source, target };
-    return planFrom(
+    const { address } = this.host;
+    const shard = { name: 's0', listen: `redis://${address}:${PROXY_PORT}`, source, target };
+    const sentinel = {
+      listen: `redis://${address}:${SENTINEL_PORT}`,
+      announce: `${address}:${SENTINEL_PORT}`,
+      masters: [{ name: MASTER, shard: 's0', announce: `${address}:${PROXY_PORT}` }],
+    };
+    const made = planFrom(
       {
         // Those of a cluster are derived from its slots.
         ...(plan.cluster === undefined && { shards: [shard] }),
         ...{ version: 1, name: 'simulated', workloads: [], default: { stage: 'shadow' } },
         ...{ state: '/state', threads: 0, sockets: 'node' },
+        ...(this.options.isSentinel === true && { sentinel }),
         ...plan,
         ...more,
       },
       'simulated',
       { directory: '/', env: {} },
     );
+    // A password is in a file on the machine of the plan.
+    return { ...made, sentinel: made.sentinel && { ...made.sentinel, password: SENTINEL_PASSWORD } };
   }
 
   get address(): { readonly host: string; readonly port: number } {
@@ -90,14 +106,17 @@ export class Proxy {
     const { others = 0 } = this.options;
     const standby = this.options.isStandby === true || (others > 0 && this.starts > 1);
     this.world.events.after(0, process, () => {
-      const launched = derive(this.plan, 'simulated', true).then((plan) =>
-        launch(plan, plan.shards[0], this.#logger, {
+      const launched = derive(this.plan, 'simulated', true).then(async (plan) => {
+        const sentinel = plan.sentinel && new Sentinel(plan.sentinel, plan.limits, plan.name);
+        await sentinel?.open();
+        return launch(plan, plan.shards[0], this.#logger, {
           firstStart: this.starts === 1,
           standby,
           others,
           ownFolder: others > 0,
-        }),
-      );
+          masters: sentinel?.masters,
+        });
+      });
       launched.then(
         (launched) => {
           this.launched = launched;

@@ -12,6 +12,8 @@ const HANDED_MS = 1_500;
 /** By then it has not lost its lease: others wait for 2 s. */
 const RESET_MS = 1_000;
 const WAITED_MS = 4_000;
+/** The end of a machine without power is seen within so long. */
+const SEEN_MS = 2_500;
 /** A mirror that is stopped for so long does not confirm what was written before. */
 const SLOW_MS = 300;
 
@@ -26,6 +28,7 @@ export function standbyFaults(
   | 'relapse'
   | 'standbyStop'
   | 'standbyKill'
+  | 'standbyLoss'
   | 'standbyCut'
 > {
   const { random, world, profile, source, target } = scene;
@@ -128,6 +131,15 @@ export function standbyFaults(
       seat.kill();
       scene.startLater(seat);
       return `${scene.nameOf(seat)} is killed while it waits`;
+    },
+    standbyLoss() {
+      const seat = pickStandby();
+      if (seat === undefined) return null;
+      const ms = random.between(0, SEEN_MS);
+      for (const { far } of connectionsOf(seat)) far.silence(ms);
+      seat.kill();
+      scene.startLater(seat);
+      return `${scene.nameOf(seat)} loses its power while it waits, which servers see after ${ms.toFixed(0)} ms`;
     },
     standbyCut() {
       const seat = pickStandby();
