@@ -69,14 +69,14 @@ export function decodePlain(value: string, key: () => string): PlainPart {
 export type PlainParts = ReadonlyMap<string, PlainPart>;
 
 /** The state of a key at a time. */
-export interface Standing {
+export interface CounterState {
   readonly exists: boolean;
   readonly value: number;
   /** When the key expires; null if it does not exist, or never expires. */
   readonly endsAt: number | null;
 }
 
-export function standing(parts: PlainParts, now: number): Standing {
+export function counterState(parts: PlainParts, now: number): CounterState {
   const expiry = newest(parts);
   const shares = sharesOf(parts, now);
   let value = 0;
@@ -145,7 +145,7 @@ export interface Stepped<T> {
 export type Step<T> = (scene: Scene) => Stepped<T>;
 
 const partsOf = ({ id, own, others }: Scene): PlainParts => new Map([...others, [id, own]]);
-export const look = (scene: Scene): Standing => standing(partsOf(scene), scene.now);
+export const look = (scene: Scene): CounterState => counterState(partsOf(scene), scene.now);
 
 /**
  * Adds a whole number. @returns the value after it. @throws {CounterError} OPTION if the result cannot be counted
@@ -348,12 +348,12 @@ const KEPT_GRACES = 20;
  */
 function wouldStand(parts: PlainParts, now: number): boolean {
   const isOver = (part: PlainPart): boolean => (overAt(part) ?? Infinity) <= now;
-  return same(standing(parts, now), standing(new Map([...parts].filter(([, part]) => !isOver(part))), now));
+  return same(counterState(parts, now), counterState(new Map([...parts].filter(([, part]) => !isOver(part))), now));
 }
 
 /** Whether the key has the same state without that part. */
 const isUseless = (id: string, parts: PlainParts, now: number): boolean =>
-  same(standing(parts, now), standing(new Map([...parts].filter(([each]) => each !== id)), now));
+  same(counterState(parts, now), counterState(new Map([...parts].filter(([each]) => each !== id)), now));
 
-const same = (a: Standing, b: Standing): boolean =>
+const same = (a: CounterState, b: CounterState): boolean =>
   a.exists === b.exists && a.value === b.value && a.endsAt === b.endsAt;

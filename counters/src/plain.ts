@@ -13,13 +13,13 @@ import {
   expireAt,
   keptUntil,
   remove,
-  standing,
+  counterState,
   tend,
   wantsTending,
   type PlainPart,
   type PlainParts,
   type Scene,
-  type Standing,
+  type CounterState,
   type Step,
   type Tended,
 } from './plain-layout.js';
@@ -126,13 +126,13 @@ export class PlainCounters {
   }
 
   /** The present state of the counters. @throws {CounterError} FOREIGN_VALUE, CLOSED; errors of the client library */
-  async look(names: readonly string[]): Promise<Standing[]> {
+  async look(names: readonly string[]): Promise<CounterState[]> {
     const seen = await this.place.read(await this.place.view(), names);
     const now = this.place.now();
     return names.map((name, i) => {
       const own = this.place.known(name);
       const others = decode(this.place, name, seen[i]);
-      return standing(own === null ? others : new Map([...others, [this.place.id, own.state]]), now);
+      return counterState(own === null ? others : new Map([...others, [this.place.id, own.state]]), now);
     });
   }
 

@@ -13,7 +13,7 @@ import {
   keptUntil,
   look,
   remove,
-  standing,
+  counterState,
   tend,
   wantsTending,
   withdraw,
@@ -80,9 +80,9 @@ class World {
     }
   }
 
-  standing(): ReturnType<typeof standing> {
+  standing(): ReturnType<typeof counterState> {
     this.#expire();
-    return standing(this.parts, this.now);
+    return counterState(this.parts, this.now);
   }
 }
 

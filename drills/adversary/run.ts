@@ -255,7 +255,7 @@ class Run implements Watcher {
         await sleep(ms);
         if (all) relay.release();
       } else if (kind === 'abandon') {
-        if (all) await relay.abandon();
+        if (all) await relay.cutClients();
         else await busiest?.abandon();
       } else if (all) relay.cut();
       else busiest?.cut();

@@ -93,7 +93,7 @@ export const BLOCKING: readonly Fault[] = [
   {
     id: 'what-woke-it-unseen-is-not-copied',
     file: `${SESSION}handlers/blocking.ts`,
-    from: "if (taken !== null && !place && follow === WRITE) sequencer.suspects.operation(followUp, 'copy');",
+    from: "if (effect !== null && !place && follow === WRITE) sequencer.suspects.operation(followUp, 'copy');",
     to: '',
     tests: ['unit/session/handlers/blocking'],
   },

@@ -34,7 +34,7 @@ interface Question {
   readonly shown?: boolean;
   /** Whether standard output is JSON: then there is no prompt. */
   readonly json?: boolean;
-  /** The code of errors. */
+  /** The code of the error if the change is not confirmed. */
   readonly code?: string;
   /** The state if it is not confirmed. */
   readonly otherwise?: string;

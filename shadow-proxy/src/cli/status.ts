@@ -22,7 +22,7 @@ import type { CountingKind } from '../command/counting-kind.js';
 import { formatPoint } from '../storage/state.js';
 import { tell } from '../guard/judge.js';
 import { countsByClass } from '../plan/counters.js';
-import { backfillOf, isDown, rollbackOf, type NextCommand, type Standing } from '../telemetry/advice.js';
+import { backfillOf, isDown, rollbackOf, type NextCommand, type WorkloadCondition } from '../telemetry/advice.js';
 import { addAdminOptions, commandLine, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, NO_SHARD, repeat } from './exit.js';
 import { Fleet, reportSilent, type FleetStatus } from './fleet.js';
@@ -150,17 +150,19 @@ function renderFact([name, value, next]: Fact): string {
 }
 
 /** Kinds whose value is a number that is increased or a limiter's window. */
-const COUNTERS: ReadonlySet<CountingKind> = new Set(['increment', 'float', 'window', 'rewrite']);
+const COUNTER_KINDS: ReadonlySet<CountingKind> = new Set(['increment', 'float', 'window', 'rewrite']);
 
 /**
- * Counting commands on keys that the plan does not class as counters: either those of COUNTERS, or the others, which
- * two active nodes would order differently.
+ * Counting commands on keys that the plan does not class as counters.
+ * @param isCounter whether to list the commands of COUNTER_KINDS, or the others: two active nodes may apply those in
+ * different orders
  */
 function unplanned({ counting, workloads }: ShardSnapshot, isCounter: boolean): string {
   const classOf = new Map(workloads.map((workload) => [workload.name, workload.class]));
   return tell(
     counting.filter(
-      ({ workload, kind }) => COUNTERS.has(kind) === isCounter && !countsByClass(classOf.get(workload) ?? 'general'),
+      ({ workload, kind }) =>
+        COUNTER_KINDS.has(kind) === isCounter && !countsByClass(classOf.get(workload) ?? 'general'),
     ),
   );
 }
@@ -280,7 +282,7 @@ function outageOf(
 /** What an operator must do about a workload. */
 function noteOf(
   workload: WorkloadSnapshot,
-  standing: Pick<Standing, 'frozen' | 'down'>,
+  condition: Pick<WorkloadCondition, 'frozen' | 'down'>,
   options: AdminClientOptions,
 ): string[] {
   const { name, stage, suspect, secondWriterWrites, newErrors, shadowReads = 100 } = workload;
@@ -300,7 +302,7 @@ function noteOf(
   if (suspect === null) return notes;
   return [
     ...notes,
-    `${name}: every key is suspect: ${suspect}${suspect === NOT_COPIED ? next(backfillOf({ name, stage, ...standing })) : ''}`,
+    `${name}: every key is suspect: ${suspect}${suspect === NOT_COPIED ? next(backfillOf({ name, stage, ...condition })) : ''}`,
   ];
 }
 

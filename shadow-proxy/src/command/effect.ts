@@ -33,11 +33,11 @@ export type EffectOf = (
   reply: Reply,
   protocol: 2 | 3,
   probe?: Reply,
-  between?: Between,
+  between?: EffectTraitPair,
 ) => Effect;
 
 /** Behaviour of a server on which an effect may depend, besides its set of commands. */
-export interface Habits {
+export interface EffectTraits {
   /** Whether XREADGROUP, XCLAIM and XAUTOCLAIM always create the consumer that they name; since Redis 7.2. */
   readonly createsConsumers: boolean;
   /** Whether streams count their entries, and groups the entries that they read; since Redis 7.0. */
@@ -45,9 +45,9 @@ export interface Habits {
 }
 
 /** The authority, which has answered, and the mirror, which follows. */
-export interface Between {
-  readonly authority: Habits;
-  readonly mirror: Habits;
+export interface EffectTraitPair {
+  readonly authority: EffectTraits;
+  readonly mirror: EffectTraits;
 }
 
 export interface CommandEffect {

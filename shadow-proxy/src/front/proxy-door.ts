@@ -69,7 +69,7 @@ export class ProxyDoor {
           });
       },
       refused: this.refused,
-      over: () => void this.#waiting.delete(arrival),
+      decided: () => void this.#waiting.delete(arrival),
     });
     this.#waiting.add(arrival);
     if (isRequired) arrival.begin(connect);
@@ -93,8 +93,8 @@ interface ArrivalContext {
   /** The header was read, or there is none and none is required. */
   read(socket: ClientSocket): void;
   readonly refused: (socket: ClientSocket, ...refusal: Parameters<RefuseHeader>) => void;
-  /** Nothing is to be decided any more. */
-  over(): void;
+  /** The connection was accepted, refused or closed. */
+  decided(): void;
 }
 
 /** One connection until its header is read. */
@@ -188,6 +188,6 @@ class Arrival {
     this.#held = Buffer.alloc(0);
     clearTimer(this.#timer);
     this.#socket.off('end', this.#ended).off('close', this.#closed);
-    this.by.over();
+    this.by.decided();
   }
 }

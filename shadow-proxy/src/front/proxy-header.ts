@@ -32,7 +32,7 @@ export type Header =
   | { readonly is: 'whole'; readonly length: number; readonly peer: Peer | null };
 
 const V1 = Buffer.from('PROXY');
-const V2 = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
+const V2_SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 /** Bytes of version 2 before the addresses. */
 const V2_HEAD = 16;
 const LOCAL = 0x20;
@@ -43,7 +43,7 @@ const [CR, LF, SPACE] = [13, 10, 32];
 
 /** @param bytes all bytes that a connection has sent so far */
 export function readHeader(bytes: Buffer): Header {
-  if (begins(bytes, V2)) return readV2(bytes);
+  if (begins(bytes, V2_SIGNATURE)) return readV2(bytes);
   if (begins(bytes, V1)) return readV1(bytes);
   return { is: 'absent' };
 }
@@ -72,8 +72,8 @@ function readV1(bytes: Buffer): Header {
 
 function readV2(bytes: Buffer): Header {
   if (bytes.length < V2_HEAD) return { is: 'unfinished' };
-  const [command, family] = [bytes[V2.length], bytes[V2.length + 1]];
-  const size = bytes.readUInt16BE(V2.length + 2);
+  const [command, family] = [bytes[V2_SIGNATURE.length], bytes[V2_SIGNATURE.length + 1]];
+  const size = bytes.readUInt16BE(V2_SIGNATURE.length + 2);
   if (command !== LOCAL && command !== PROXY) return { is: 'malformed' };
   const addressBytes = ADDRESS_BYTES[family] as number | undefined;
   if (command === PROXY && (addressBytes === undefined || size < addressBytes)) return { is: 'malformed' };

@@ -16,14 +16,14 @@ import type { HeaderProblem } from './proxy-header.js';
 import { FROM_FRONT, TO_FRONT, type Addresses } from './records.js';
 import { listenAt, newServer, renew, type ServerOptions } from './server.js';
 
-/** A message to the thread; `null` rings the bell. */
+/** A message to the thread; `null`: there are new records in the ring. */
 export type FrontRequest =
   | null
   | { readonly what: 'listen'; readonly host: string; readonly port: number; readonly shared: boolean }
   | { readonly what: 'renew'; readonly server: Pick<ServerOptions, 'tls' | 'maxConnections'> }
   | { readonly what: 'close' };
 
-/** A message from the thread; `null` rings the bell. */
+/** A message from the thread; `null`: there are new records in the ring. */
 export type Report =
   | null
   | { readonly what: 'listening'; readonly port: number }

@@ -292,7 +292,7 @@ export class Lease {
     return claims.filter(({ process }) => process !== this.process);
   }
 
-  /** Marks the lease as held: as before (`tenure`), or from now on (null). */
+  /** Marks the lease as held. @param tenure continues this tenure; null: a new one begins now */
   resume(tenure: Tenure | null): void {
     const aliveAt = monotonicMs();
     this.tenure = { runId: this.runId, since: tenure?.since ?? aliveAt, aliveAt };
@@ -346,7 +346,7 @@ export class Lease {
   }
 
   /** Changes the note of a lease that is held. */
-  async tell(note: string): Promise<void> {
+  async publishNote(note: string): Promise<void> {
     this.note = note;
     if (this.#held) await this.#say('holds');
   }

@@ -250,11 +250,11 @@ export class Ownership {
   }
 
   /** Leaves a note for the next holder; at a server that cannot be reached, later. */
-  async tell(note: string): Promise<void> {
+  async publishNote(note: string): Promise<void> {
     const late = sleep(PING_MS, undefined, { ref: false });
     await Promise.race([
       Promise.all(
-        this.#all.filter((lease) => lease.note !== note).map((lease) => lease.tell(note).catch(() => undefined)),
+        this.#all.filter((lease) => lease.note !== note).map((lease) => lease.publishNote(note).catch(() => undefined)),
       ),
       late,
     ]);
@@ -280,17 +280,17 @@ export class Ownership {
    * Resolves when every waiting process knows the note, or after 1 s. Returns the addresses of those that do not know
    * it; empty if all do, or none waits.
    */
-  async known(note: string): Promise<readonly string[]> {
+  async waitForNote(note: string): Promise<readonly string[]> {
     for (const until = monotonicMs() + KNOWN_MS; ; await sleep(KNOWN_OBSERVE_MS)) {
       const late = sleep(Math.max(KNOWN_OBSERVE_MS, until - monotonicMs()), [], { ref: false });
       const lists = this.#all
         .filter(({ held }) => held)
         .map((lease) => Promise.race([lease.waiters().catch(() => []), late]));
       const waiters = (await Promise.all(lists)).flat();
-      const ignorant = new Map(waiters.map(({ process, from }) => [process, from]));
+      const uninformed = new Map(waiters.map(({ process, from }) => [process, from]));
       // An answer at one server is enough: the process may not reach the other one.
-      for (const waiter of waiters) if (waiter.note === note) ignorant.delete(waiter.process);
-      if (ignorant.size === 0 || monotonicMs() >= until) return [...ignorant.values()];
+      for (const waiter of waiters) if (waiter.note === note) uninformed.delete(waiter.process);
+      if (uninformed.size === 0 || monotonicMs() >= until) return [...uninformed.values()];
     }
   }
 

@@ -230,7 +230,7 @@ export class Relay {
    * held bytes are passed on after `release`.
    * @returns the connections that were cut
    */
-  async abandon(): Promise<readonly Link[]> {
+  async cutClients(): Promise<readonly Link[]> {
     const cut = this.links;
     await Promise.all(cut.map((link) => link.abandon()));
     return cut;

@@ -10,7 +10,7 @@ import {
   rollbackOf,
   verifyOf,
   type NextCommand,
-  type Standing,
+  type WorkloadCondition,
 } from '../telemetry/advice.js';
 import {
   ACCESS_ERRORS,
@@ -235,12 +235,15 @@ const ofNewErrors = ({ name, stage, newErrors }: WorkloadSnapshot): Check => [
   { ...named(rollbackOf({ name, stage })), runbook: 'ErrorsAfterCutover' },
 ];
 
-const ofWorkload = ({ name, stage, suspect }: WorkloadSnapshot, standing: Pick<Standing, 'frozen' | 'down'>): Check => [
+const ofWorkload = (
+  { name, stage, suspect }: WorkloadSnapshot,
+  condition: Pick<WorkloadCondition, 'frozen' | 'down'>,
+): Check => [
   suspect !== null,
   'look',
   `Every key of ${name} is suspect: ${suspect ?? ''}.`,
   suspect === NOT_COPIED
-    ? { ...named(backfillOf({ name, stage, ...standing })), runbook: 'week-1-shadow' }
+    ? { ...named(backfillOf({ name, stage, ...condition })), runbook: 'week-1-shadow' }
     : { command: 'status --watch', runbook: 'SuspectsGrowing' },
 ];
 

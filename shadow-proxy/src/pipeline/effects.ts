@@ -2,7 +2,7 @@
  * What the mirror gets once the authority has replied: a read unchanged, so that its reply can be compared; a write
  * unchanged, or as its effect, or not at all. In the last case its keys become suspects, and are copied.
  */
-import { copied, type Between, type Effect } from '../command/effect.js';
+import { copied, type EffectTraitPair, type Effect } from '../command/effect.js';
 import { argumentCount, decodeReply, type Reply } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
 import { countUnsupported, type Counters } from '../telemetry/workload-counters.js';
@@ -30,11 +30,11 @@ export interface EffectsContext {
 export class Effects {
   readonly #companions: Operation[] = [];
   /** By the side of the authority. */
-  readonly between: Readonly<Record<Side, Between>>;
+  readonly traits: Readonly<Record<Side, EffectTraitPair>>;
 
   constructor(private readonly context: EffectsContext) {
     const { source, target } = context.servers;
-    this.between = {
+    this.traits = {
       source: { authority: source.traits, mirror: target.traits },
       target: { authority: target.traits, mirror: source.traits },
     };
@@ -62,7 +62,7 @@ export class Effects {
       operation,
       operation.mustCopy
         ? 'copy'
-        : effect.of(args, reply, operation.protocol, probe ?? undefined, this.#betweenOf(operation)),
+        : effect.of(args, reply, operation.protocol, probe ?? undefined, this.#traitsOf(operation)),
     );
   }
 
@@ -112,12 +112,12 @@ export class Effects {
     if (rewrite.form !== null) this.noteReply(rewrite.form(reply), operation.workload);
     this.follow(
       operation,
-      rewrite.of(operation.command.args, reply, operation.protocol, undefined, this.#betweenOf(operation)),
+      rewrite.of(operation.command.args, reply, operation.protocol, undefined, this.#traitsOf(operation)),
     );
   }
 
-  #betweenOf({ lane }: Operation): Between {
-    return this.between[lane!.server.side];
+  #traitsOf({ lane }: Operation): EffectTraitPair {
+    return this.traits[lane!.server.side];
   }
 
   /** @param form the form in the authority's reply that servers before 7.0 do not support; null if there is none */
@@ -174,7 +174,7 @@ export class Effects {
     else {
       const { of, ofWoken } = spec.effect!;
       const effect = ordered ? of : (ofWoken ?? copied);
-      this.follow(operation, effect(args, decoded, operation.protocol, undefined, this.#betweenOf(operation)));
+      this.follow(operation, effect(args, decoded, operation.protocol, undefined, this.#traitsOf(operation)));
     }
   }
 

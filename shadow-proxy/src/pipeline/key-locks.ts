@@ -44,14 +44,14 @@ export interface BlockedClient {
 
 /** A write that may have woken blocked clients, until it is known whether it has. */
 export interface PendingWakeup {
-  /** The blocked client was answered. @param taken null if it took nothing */
-  settled(blockedClient: BlockedClient, taken: Taken | null): void;
+  /** The blocked client was answered. @param effect null if it took nothing */
+  settled(blockedClient: BlockedClient, effect: WakeupEffect | null): void;
   /** Calls `then` when the wakeup is over. */
   after(then: () => void): void;
 }
 
 /** What a woken client took. */
-export interface Taken {
+export interface WakeupEffect {
   /**
    * Effects of different domains may be sent in any order. Effects of domain `*` have the server's order, which is
    * unknown.
@@ -61,7 +61,7 @@ export interface Taken {
    * Sends the effect to the mirror.
    * @param ordered whether the order among the clients that were woken together is known, or does not matter
    */
-  tell(ordered: boolean): void;
+  replicate(ordered: boolean): void;
 }
 
 /** Keys that only their holder may use. */

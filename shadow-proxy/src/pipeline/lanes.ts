@@ -72,9 +72,7 @@ export class Lanes {
 
   /** The open lane, if there is one that the client may use. */
   get(identity: LaneIdentity): Lane | undefined {
-    return identity.login?.standing[this.server.side] === 'unknown'
-      ? undefined
-      : this.#lanes.get(this.#nameOf(identity));
+    return identity.login?.states[this.server.side] === 'unknown' ? undefined : this.#lanes.get(this.#nameOf(identity));
   }
 
   /** The shared lanes. */
@@ -213,12 +211,12 @@ export class Lanes {
    */
   async admit(login: Login): Promise<void> {
     const { side } = this.server;
-    if (login.standing[side] !== 'unknown') return;
+    if (login.states[side] !== 'unknown') return;
     if (login.credentials === undefined)
-      login.standing[side] = (await this.server.askNeedsPassword()) ? 'unauthenticated' : 'admitted';
+      login.states[side] = (await this.server.askNeedsPassword()) ? 'unauthenticated' : 'admitted';
     else {
       await this.#verify(login.credentials, login.at);
-      login.standing[side] = 'admitted';
+      login.states[side] = 'admitted';
     }
   }
 
@@ -243,7 +241,7 @@ export class Lanes {
   retireUnauthenticated(): void {
     const { side } = this.server;
     for (const lane of [...this.#lanes.values(), ...this.#borrowed]) {
-      if (lane.identity.login?.standing[side] !== 'unauthenticated' || !lane.admitted) continue;
+      if (lane.identity.login?.states[side] !== 'unauthenticated' || !lane.admitted) continue;
       const last = lane.retired;
       lane.retired = true;
       if (lane.inFlight === 0 || last) this.#shut(lane);
@@ -367,7 +365,7 @@ export function nameOf({ db, protocol, credentials, login }: LaneIdentity, side:
   const user =
     credentials !== undefined
       ? digestOf(credentials)
-      : login?.standing[side] === 'unauthenticated'
+      : login?.states[side] === 'unauthenticated'
         ? 'unauthenticated'
         : '';
   return `${db}/${protocol}/${user}`;

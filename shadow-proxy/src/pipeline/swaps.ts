@@ -7,17 +7,17 @@
  */
 
 /** The numbers of two databases. */
-export type Swapped = readonly [number, number];
+export type DatabasePair = readonly [number, number];
 
 /**
  * - `none`: the authority has refused the SWAPDB.
  * - `unknown`: it is unknown which databases were swapped, or whether both servers have. All keys that are written
  *   twice are suspects then.
  */
-export type SwapOutcome = Swapped | 'none' | 'unknown';
+export type SwapOutcome = DatabasePair | 'none' | 'unknown';
 
 /** The databases that the arguments of SWAPDB name. */
-export function swappedBy(args: readonly Buffer[]): Swapped {
+export function swappedBy(args: readonly Buffer[]): DatabasePair {
   const [a, b] = args.slice(1).map((arg) => Number(arg.toString('latin1')));
   return [a, b];
 }
@@ -37,7 +37,7 @@ export class DatabaseIds {
     return this.#numbers.size === 0 ? id : (this.#numbers.get(id) ?? id);
   }
 
-  swap([a, b]: Swapped): void {
+  swap([a, b]: DatabasePair): void {
     const [first, second] = [this.idOf(a), this.idOf(b)];
     this.#give(second, a);
     this.#give(first, b);

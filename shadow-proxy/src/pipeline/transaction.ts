@@ -74,7 +74,7 @@ export interface PlacedTransaction {
  * @param reply the bytes of EXEC's reply
  * @param db the client's database from now on; null if EXEC has not run
  */
-export type Done = (operation: Operation, reply: Buffer, db: number | null) => void;
+export type ExecCallback = (operation: Operation, reply: Buffer, db: number | null) => void;
 
 interface Element {
   readonly command: QueuedCommand;
@@ -94,7 +94,7 @@ export function submitTransaction(
   sequencer: Sequencer,
   lane: Lane,
   transaction: PlacedTransaction,
-  done: Done,
+  done: ExecCallback,
   lost: (operation: Operation, reason: Error) => void,
 ): Operation {
   const { commands, workload, keys } = transaction;
@@ -318,7 +318,7 @@ function followTransaction(
             decodeReply(raw).reply,
             exec.protocol,
             probed ? decodeReply(replies[at + 1]).reply : undefined,
-            sequencer.effects.between[exec.lane!.server.side],
+            sequencer.effects.traits[exec.lane!.server.side],
           );
     if (effect === 'copy') suspect(command, db);
     else if (effect === 'verbatim') effects.push({ frame: command.frame, reply: 'same', command, db, raw });

@@ -17,7 +17,7 @@
  */
 import { sleep } from '../io/timers.js';
 import { decodeReply, text } from '../resp/decode.js';
-import type { KeyLocks, Reservation, Taken, BlockedClient, PendingWakeup } from './key-locks.js';
+import type { KeyLocks, Reservation, WakeupEffect, BlockedClient, PendingWakeup } from './key-locks.js';
 import type { Server } from '../upstream/server.js';
 import type { Wakes } from './operation.js';
 
@@ -32,8 +32,8 @@ export class Wakeup implements PendingWakeup, Wakes {
   /** Whether all clients wait for one key, and none of them writes another key when it is woken. */
   readonly #onOneKey: boolean;
   /** What the writer took, if it is a blocking command that was served at once. */
-  #first: Taken | null = null;
-  readonly #taken: Taken[] = [];
+  #writerEffect: WakeupEffect | null = null;
+  readonly #effects: WakeupEffect[] = [];
   readonly #then: (() => void)[] = [];
   #answered = false;
   #ended = false;
@@ -70,7 +70,7 @@ export class Wakeup implements PendingWakeup, Wakes {
   answered(buffer?: Buffer, start = 0): void {
     this.#answered = true;
     const limited = buffer !== undefined && this.#wakesOneEach(buffer, start);
-    if (limited) this.#mayTake = this.pushed - this.#taken.length;
+    if (limited) this.#mayTake = this.pushed - this.#effects.length;
     this.#settle();
     if (!this.#ended) void this.#ask(limited ? REPLIES_MS : 0);
   }
@@ -97,13 +97,13 @@ export class Wakeup implements PendingWakeup, Wakes {
     this.#open.clear();
   }
 
-  /** A client was answered. @param taken null if it took nothing */
-  settled(blockedClient: BlockedClient, taken: Taken | null): void {
+  /** A client was answered. @param effect null if it took nothing */
+  settled(blockedClient: BlockedClient, effect: WakeupEffect | null): void {
     blockedClient.wakeup = null;
     this.#open.delete(blockedClient);
-    if (taken !== null) {
-      if (blockedClient === this.writer) this.#first = taken;
-      else this.#taken.push(taken);
+    if (effect !== null) {
+      if (blockedClient === this.writer) this.#writerEffect = effect;
+      else this.#effects.push(effect);
       this.locks.withheld++;
       this.#mayTake--;
     }
@@ -121,12 +121,13 @@ export class Wakeup implements PendingWakeup, Wakes {
     if (this.#mayTake <= 0) this.#letGo();
     if (this.#open.size > 0) return;
     this.#ended = true;
-    this.locks.withheld -= this.#taken.length + (this.#first === null ? 0 : 1);
-    this.#first?.tell(true);
-    for (const taken of this.#taken)
-      taken.tell(
-        this.#taken.every(
-          (other) => other === taken || (other.domain !== '*' && taken.domain !== '*' && other.domain !== taken.domain),
+    this.locks.withheld -= this.#effects.length + (this.#writerEffect === null ? 0 : 1);
+    this.#writerEffect?.replicate(true);
+    for (const effect of this.#effects)
+      effect.replicate(
+        this.#effects.every(
+          (other) =>
+            other === effect || (other.domain !== '*' && effect.domain !== '*' && other.domain !== effect.domain),
         ),
       );
     this.locks.releaseReservation(this.#reservation);

@@ -220,9 +220,9 @@ export interface Gates {
   readonly maxMismatches: number;
   /** Maximum of the target's p99 divided by the source's. */
   readonly maxP99Ratio: number;
-  /** Maximum share of the pairs of replies, 0 to 1. */
+  /** Maximum share of compared replies with an allowed difference, 0 to 1. */
   readonly maxAllowedShare: number;
-  /** Maximum share of the pairs of replies, 0 to 1. */
+  /** Maximum share of inconclusive comparisons, 0 to 1. */
   readonly maxInconclusiveShare: number;
   /** Maximum age of the last verification of all keys, in hours. */
   readonly maxVerifyHours: number;

@@ -1,14 +1,22 @@
 /** What each command on a plain counter does to its parts, and the reply for the client. Pure. */
-import { add, CounterError, expireAt, look, remove, type Standing, type Step } from '../../../counters/src/index.js';
+import {
+  add,
+  CounterError,
+  expireAt,
+  look,
+  remove,
+  type CounterState,
+  type Step,
+} from '../../../counters/src/index.js';
 import { unixMs } from '../io/clock.js';
 import { wordOf } from '../resp/decode.js';
 import { array, bulk, error, integer } from '../resp/encode.js';
 
 /** The result of a step: a value, or why it failed. */
-export type Answer = number | boolean | Standing | CounterError;
+export type Answer = number | boolean | CounterState | CounterError;
 
 /** A command as steps on counters. */
-export interface Rewritten {
+export interface CounterCommand {
   /** The counters of the command, in its order. */
   readonly names: readonly string[];
   readonly step: Step<Answer>;
@@ -18,7 +26,7 @@ export interface Rewritten {
   reply(answers: readonly Answer[]): Buffer;
 }
 
-type Parse = (args: readonly Buffer[], protocol: 2 | 3) => Rewritten | Refusal;
+type Parse = (args: readonly Buffer[], protocol: 2 | 3) => CounterCommand | Refusal;
 
 /** The error reply of a command that is not run. */
 export class Refusal {
@@ -62,21 +70,25 @@ const OVERFLOW = new Refusal(
   `ERR increment or decrement would overflow: shadow-proxy counts from -${MOST} to ${MOST} where counterLayout is per-region`,
 );
 
-const change = (names: readonly string[], step: Step<number | boolean>, reply: Rewritten['reply']): Rewritten => ({
+const change = (
+  names: readonly string[],
+  step: Step<number | boolean>,
+  reply: CounterCommand['reply'],
+): CounterCommand => ({
   names,
   step: answering(step),
   asks: false,
   reply: (answers) => (answers.some((each) => each instanceof CounterError) ? OVERFLOW.reply : reply(answers)),
 });
 
-const question = (args: readonly Buffer[], reply: (found: readonly Standing[]) => Buffer): Rewritten => ({
+const question = (args: readonly Buffer[], reply: (found: readonly CounterState[]) => Buffer): CounterCommand => ({
   names: args.map(nameOf),
   step: (scene) => ({ own: scene.own, reply: look(scene) }),
   asks: true,
-  reply: (answers) => reply(answers as readonly Standing[]),
+  reply: (answers) => reply(answers as readonly CounterState[]),
 });
 
-const increment = (key: Buffer, by: bigint): Rewritten | Refusal =>
+const increment = (key: Buffer, by: bigint): CounterCommand | Refusal =>
   by > MOST || by < -MOST ? OVERFLOW : change([nameOf(key)], add(Number(by)), first);
 
 const incrementBy =
@@ -109,7 +121,8 @@ const timeToLive =
       integer(!exists ? -2 : endsAt === null ? -1 : Math.round(Math.max(0, endsAt - unixMs()) / unit)),
     );
 
-const text = ({ exists, value }: Standing, protocol: 2 | 3): Buffer => bulk(exists ? String(value) : null, protocol);
+const text = ({ exists, value }: CounterState, protocol: 2 | 3): Buffer =>
+  bulk(exists ? String(value) : null, protocol);
 
 /** Each key counts once, even if it is named several times. */
 const del: Parse = ([, ...keys]) => change([...new Set(keys.map(nameOf))], remove, count);
@@ -136,8 +149,8 @@ const COMMANDS = new Map<string, Parse>([
 /** For people: the commands that are supported. */
 export const REWRITTEN = [...COMMANDS.keys()].map((name) => name.toUpperCase()).join(', ');
 
-export const isRewritten = (name: string): boolean => COMMANDS.has(name);
+export const isCounterCommand = (name: string): boolean => COMMANDS.has(name);
 
 /** @param args the command; the server has checked the number of its arguments */
-export const rewrite = (name: string, args: readonly Buffer[], protocol: 2 | 3): Rewritten | Refusal =>
+export const rewrite = (name: string, args: readonly Buffer[], protocol: 2 | 3): CounterCommand | Refusal =>
   COMMANDS.get(name)!(args, protocol);

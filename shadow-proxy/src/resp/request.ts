@@ -43,7 +43,7 @@ const COMMAND = 1;
 /** An empty command, which Redis skips. */
 const EMPTY = 0;
 const INCOMPLETE = -1;
-type Found = typeof COMMAND | typeof EMPTY | typeof INCOMPLETE;
+type ParseResult = typeof COMMAND | typeof EMPTY | typeof INCOMPLETE;
 
 const NONE = Buffer.alloc(0);
 
@@ -109,7 +109,7 @@ export class RequestParser {
     return false;
   }
 
-  #array(): Found {
+  #array(): ParseResult {
     const { buffer, at: start, limit } = this.#in;
     const { maxBulk } = this;
     let count = this.#count;
@@ -227,7 +227,7 @@ export class RequestParser {
     return false;
   }
 
-  #inline(): Found {
+  #inline(): ParseResult {
     const { buffer, at: start, limit } = this.#in;
     const newline = buffer.subarray(0, limit).indexOf(LF, start + this.#in.scanned);
     const length = (newline === -1 ? limit : newline) - start;

@@ -34,7 +34,7 @@ export async function readLog(file: string): Promise<readonly LogEntry[]> {
     );
   });
   const lines = text.split('\n');
-  const cut = lines.pop();
+  const unfinished = lines.pop();
   const entries = lines
     .filter((line) => line !== '')
     .map((line, at) => {
@@ -45,7 +45,7 @@ export async function readLog(file: string): Promise<readonly LogEntry[]> {
         );
       return parsed.data;
     });
-  const last = entry.safeParse(fromJson(cut ?? ''));
+  const last = entry.safeParse(fromJson(unfinished ?? ''));
   return last.success ? [...entries, last.data] : entries;
 }
 

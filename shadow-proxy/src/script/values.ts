@@ -21,7 +21,7 @@ export interface Binding {
   readonly alias: 'call' | 'pcall' | null;
   /** The function of which it is a parameter, and the parameter's index. */
   readonly parameter: { readonly of: FunctionDeclaration; readonly at: number } | null;
-  /** The table whose elements it takes one after the other. */
+  /** For the variable of a loop: the table whose elements it takes. */
   readonly elementOf: Binding | null;
   /** The kind of its values; null until it is needed. */
   kind: Kind | null;

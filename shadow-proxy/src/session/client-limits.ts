@@ -10,7 +10,7 @@ import type { ClientState } from './client-state.js';
 import { FailedLogins } from './failed-logins.js';
 
 /** A client and the memory that it uses. */
-export interface Weighed {
+export interface ClientUsage {
   readonly client: Pick<ClientState, 'socket' | 'connectedAt' | 'activeAt'>;
   /** Bytes of memory that the client uses. */
   readonly bytes: number;
@@ -55,7 +55,7 @@ export class ClientLimits {
   readonly #timer: Timer;
 
   constructor(
-    private readonly sessions: ReadonlyMap<number, Weighed>,
+    private readonly sessions: ReadonlyMap<number, ClientUsage>,
     bounds: ClientBounds,
   ) {
     this.#bounds = bounds;
@@ -69,7 +69,7 @@ export class ClientLimits {
   }
 
   /** Closes a client at once. Replies that it has not read are dropped. */
-  close({ client: { socket } }: Weighed, why: ClosedFor): void {
+  close({ client: { socket } }: ClientUsage, why: ClosedFor): void {
     if (socket.destroyed) return;
     this.closed[why]++;
     socket.destroy();
@@ -94,10 +94,10 @@ export class ClientLimits {
     let bytes = 0;
     for (const session of this.sessions.values()) bytes += session.bytes;
     if (bytes > totalClientBytes) {
-      const weighed = [...this.sessions.values()]
+      const usages = [...this.sessions.values()]
         .map((session) => ({ session, bytes: session.bytes }))
         .sort((a, b) => b.bytes - a.bytes);
-      for (const each of weighed) {
+      for (const each of usages) {
         if (bytes <= totalClientBytes) break;
         this.close(each.session, 'memory');
         bytes -= each.bytes;

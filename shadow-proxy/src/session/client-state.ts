@@ -8,7 +8,7 @@ import { monotonicMs } from '../io/clock.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Lane } from '../pipeline/lane.js';
 import type { LaneIdentity } from '../pipeline/operation.js';
-import type { Done, PlacedTransaction } from '../pipeline/transaction.js';
+import type { ExecCallback, PlacedTransaction } from '../pipeline/transaction.js';
 import type { Workload } from '../route/router.js';
 import type { Side } from '../route/stage.js';
 import type { Credentials } from '../upstream/dialer.js';
@@ -44,7 +44,7 @@ export interface Watching {
   /** Sends the command at hand, a WATCH of keys of these workloads, to the server. */
   pass(workloads: ReadonlySet<Workload>): void;
   /** Runs EXEC. @returns whether it could begin; if not, EXEC is dispatched again */
-  exec(transaction: PlacedTransaction, db: number, done: Done): boolean;
+  exec(transaction: PlacedTransaction, db: number, done: ExecCallback): boolean;
   /** Gives the lane of the WATCH to a transaction that runs alone. */
   take(shared: Lane): Lane;
   giveBack(reply: Buffer): void;

@@ -8,7 +8,7 @@ import type { Matcher } from '../route/glob.js';
 import type { Workload } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { ClientErrors } from './client-errors.js';
-import { ClientLimits, type ClientBounds, type Weighed } from './client-limits.js';
+import { ClientLimits, type ClientBounds, type ClientUsage } from './client-limits.js';
 import type { BlockedCommand, ClientState } from './client-state.js';
 import type { ClusterFace } from './cluster-face.js';
 import { BlockQueue } from './block-queue.js';
@@ -25,7 +25,7 @@ import { WaitingRoom } from './waiting-room.js';
 import type { Lane } from '../pipeline/lane.js';
 
 /** One connected client, as others see it. */
-export interface ConnectedClient extends Weighed, Taker {
+export interface ConnectedClient extends ClientUsage, Taker {
   readonly client: ClientState;
   /** Whether the client's command at hand may still send something, though none is in flight. */
   readonly isWorking: boolean;
@@ -163,7 +163,7 @@ export class Clients {
       // A client without login that subscribed while no password was demanded would stay subscribed: it is closed.
       if (
         needsPassword &&
-        session.client.login.standing[side] === 'unauthenticated' &&
+        session.client.login.states[side] === 'unauthenticated' &&
         session.client.subscriptions?.links[side]
       )
         session.destroy();

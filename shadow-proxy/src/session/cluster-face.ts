@@ -96,7 +96,7 @@ export class ClusterFace {
     return Buffer.from(`-TRYAGAIN shadow-proxy: slot ${slot} is moving to another node of the cluster\r\n`);
   }
 
-  get assigned(): number {
+  get assignedSlots(): number {
     return this.nodes.reduce((sum, { slots }) => sum + countSlots(slots), 0);
   }
 }

@@ -135,7 +135,7 @@ export class Session implements CommandContext, ConnectedClient {
   get mustLogIn(): boolean {
     const { clients, client } = this;
     if (client.credentials !== undefined || !clients.needsPassword) return false;
-    return client.login.standing[clients.side] !== 'admitted';
+    return client.login.states[clients.side] !== 'admitted';
   }
 
   admit(): void {

@@ -21,7 +21,7 @@ export interface LinkEvents {
   lost(link: Link): void;
 }
 
-interface Asked {
+interface PendingRequest {
   /** How many replies are still to come; an error is the last one. */
   left: number;
   readonly each: TakeFrame;
@@ -35,7 +35,7 @@ const INTAKE_BYTES = 4096;
 export class Link implements ConnectionOwner {
   /** While set, messages are dropped: the client gets them from the other server. */
   muted = false;
-  readonly #asked: Asked[] = [];
+  readonly #pending: PendingRequest[] = [];
 
   private constructor(
     readonly side: Side,
@@ -61,7 +61,7 @@ export class Link implements ConnectionOwner {
   }
 
   get waits(): boolean {
-    return this.#asked.length > 0;
+    return this.#pending.length > 0;
   }
 
   get closed(): boolean {
@@ -76,7 +76,7 @@ export class Link implements ConnectionOwner {
   ask(frame: Buffer, replies: number, each: TakeFrame): Promise<string | null> {
     if (this.closed) return Promise.reject(new ConnectionLost('not connected'));
     return new Promise((resolve, reject) => {
-      this.#asked.push({ left: replies, each, resolve, reject });
+      this.#pending.push({ left: replies, each, resolve, reject });
       this.connection.outbox.addWhole(frame);
     });
   }
@@ -97,10 +97,10 @@ export class Link implements ConnectionOwner {
         if (!this.muted) this.events.message(buffer, start, end);
         continue;
       }
-      const [asked] = this.#asked;
+      const [asked] = this.#pending;
       if (asked === undefined) throw new Error('the server sent a reply without a request');
       const refused = buffer[start] === MINUS;
-      if (refused || --asked.left === 0) this.#asked.shift();
+      if (refused || --asked.left === 0) this.#pending.shift();
       asked.each(buffer, start, end);
       if (refused) asked.resolve(buffer.toString('latin1', start + 1, end - 2));
       else if (asked.left === 0) asked.resolve(null);
@@ -108,7 +108,7 @@ export class Link implements ConnectionOwner {
   }
 
   lost(reason: Error): void {
-    for (const { reject } of this.#asked.splice(0)) reject(reason);
+    for (const { reject } of this.#pending.splice(0)) reject(reason);
     this.events.lost(this);
   }
 }

@@ -15,7 +15,7 @@ import { countUnsupported } from '../telemetry/workload-counters.js';
 import type { Side, StageRule } from '../route/stage.js';
 
 /** A command, and the positions of its arguments. */
-interface Located {
+interface ParsedCommand {
   readonly frame: Buffer;
   readonly argStart: readonly number[];
   readonly argEnd: readonly number[];
@@ -93,7 +93,7 @@ export class Support {
     lacks: Side,
     isRefused: boolean,
     spec: CommandSpec,
-    { frame, argStart, argEnd, argc }: Located,
+    { frame, argStart, argEnd, argc }: ParsedCommand,
   ): void {
     const { router, counters } = this.sequencer;
     const count = (workload: Workload, { authority, mirrorsWrites }: StageRule): void => {
@@ -119,7 +119,7 @@ export class Support {
   }
 }
 
-function located(frame: Buffer): Located {
+function located(frame: Buffer): ParsedCommand {
   const [argStart, argEnd]: number[][] = [[], []];
   return { frame, argStart, argEnd, argc: locateArguments(frame, 0, argStart, argEnd) };
 }

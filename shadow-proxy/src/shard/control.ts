@@ -55,7 +55,7 @@ export const promotionContext = (parts: {
   readonly flipper: Flipper;
   readonly fence: Fence;
 }): PromotionContext => ({
-  standing: (workload) => parts.collector.standing(workload),
+  promotionState: (workload) => parts.collector.standing(workload),
   facts: (workload, consent) => parts.collector.facts(workload, consent),
   acceptReleases: (names, note) => parts.keeper.acceptReleases(names, note),
   allow: (request) => parts.flipper.allow(request),

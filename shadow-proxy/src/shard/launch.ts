@@ -366,11 +366,11 @@ function aroundOf(ownership: Ownership, { name }: ShardPlan, logger: Logger): Om
   return {
     async fence({ workloads }) {
       await ownership.check();
-      await ownership.tell(digestOf(workloads));
+      await ownership.publishNote(digestOf(workloads));
     },
     async spread({ workloads }) {
       const note = digestOf(workloads);
-      const ignorant = spread === null || spread === note ? [] : await ownership.known(note);
+      const ignorant = spread === null || spread === note ? [] : await ownership.waitForNote(note);
       spread = note;
       if (ignorant.length > 0)
         logger.warn(

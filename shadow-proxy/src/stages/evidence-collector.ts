@@ -21,7 +21,7 @@ import { unsupportedForms } from './gates.js';
 import { LatencyMinutes } from './latency-minutes.js';
 import { nextStageOf, type NextStage } from './next-stage.js';
 import { Pace } from './pace.js';
-import type { Standing } from './promotion.js';
+import type { PromotionState } from './promotion.js';
 import { readFacts, newerServers, probeKey, serverProblems } from './servers-gate.js';
 import { soon } from './soon.js';
 import { namedWorkload } from './stage-change.js';
@@ -168,7 +168,7 @@ export class EvidenceCollector {
   }
 
   /** @throws {StageError} code `unknown-workload` */
-  standing(name: string): Standing {
+  standing(name: string): PromotionState {
     const { router, counters } = this.context.sequencer;
     const workload = namedWorkload(router, name);
     const {

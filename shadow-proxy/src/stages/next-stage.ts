@@ -9,7 +9,7 @@ import type { LedgerTail } from '../telemetry/ledger.js';
 import type { GateFacts } from './gate-facts.js';
 import { judgeGates, type Gate } from './gates.js';
 import { latencyRows, type LatencyRow } from './latency-gate.js';
-import { nextPoint, type Standing } from './promotion.js';
+import { nextPoint, type PromotionState } from './promotion.js';
 
 export interface NextStage {
   readonly workload: string;
@@ -36,7 +36,7 @@ export interface ShardEvidence {
 /** @param judge judges the gates as `judgeGates` does, for callers that know less than a running proxy */
 export function nextStageOf(
   workload: Pick<WorkloadPlan, 'name' | 'class'>,
-  { stage, percent, ...more }: Standing,
+  { stage, percent, ...more }: PromotionState,
   facts: GateFacts,
   now: Date,
   judge = judgeGates,

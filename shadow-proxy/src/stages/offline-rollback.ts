@@ -11,8 +11,8 @@
 import { inTime } from '../io/in-time.js';
 import { join } from 'node:path';
 import { redactKey } from '../compare/redact.js';
-import type { CopiedKey } from '../copy/key/held.js';
-import { put, refusalOf } from '../copy/key/put.js';
+import type { CopiedKey } from '../copy/key/key-dump.js';
+import { appendCopy, refusalOf } from '../copy/key/copy-commands.js';
 import { connectTo, KeyReader } from '../copy/key/reader.js';
 import { differenceOf } from '../copy/verify/verifier.js';
 import type { Connection } from '../upstream/connection.js';
@@ -217,7 +217,7 @@ async function repairKey(key: CopiedKey, source: KeyReader, target: KeyReader, w
   const [[right], [there]] = await Promise.all([target.read(key.db, [key]), source.read(key.db, [key])]);
   if (differenceOf(right, there, 0, TOLERANCE_MS) === null) return false;
   const out = new CommandWriter();
-  const commands = put(key, right, out);
+  const commands = appendCopy(key, right, out);
   const selected = await writer.ask('SELECT', key.db);
   const refusal = isError(selected)
     ? text(selected)

@@ -75,7 +75,7 @@ export interface Rollback {
 }
 
 /** The stage of a workload, and the reason that forbids a percentage. */
-export interface Standing extends StagePoint {
+export interface PromotionState extends StagePoint {
   readonly spanning: number;
   /** Whether the layout on the target is `per-region`, so that both servers cannot hold the same keys. */
   readonly perRegion?: boolean;
@@ -83,7 +83,7 @@ export interface Standing extends StagePoint {
 
 export interface PromotionContext {
   /** @throws {StageError} code `unknown-workload` */
-  standing(workload: string): Standing;
+  promotionState(workload: string): PromotionState;
   facts(workload: string, consent?: Consent): Promise<GateFacts>;
   /** Saves the releases of servers that an operator has accepted. @throws {StateError} */
   acceptReleases(names: readonly string[], note: Readonly<Record<string, unknown>>): Promise<void>;
@@ -103,7 +103,7 @@ export interface PromotionContext {
 const DRILL_PERCENT = 1;
 
 /** The point after this one. @throws {StageError} if there is none */
-export function nextPoint({ stage, percent, spanning, perRegion }: Standing): StagePoint {
+export function nextPoint({ stage, percent, spanning, perRegion }: PromotionState): StagePoint {
   if (isPartial({ stage, percent })) return { stage, percent: nextShare({ stage, percent }) };
   const next = nextStage(stage, perRegion);
   if (next === null) throw new StageError('no-return', `the workload is ${stage}: there is no next stage`);
@@ -114,7 +114,7 @@ export function nextPoint({ stage, percent, spanning, perRegion }: Standing): St
 export async function promote(context: PromotionContext, request: PromoteRequest): Promise<Promotion> {
   const { workload, force = false, forceSuspects = false, forceUsers = false, acceptVersion = false } = request;
   const { reason, by } = request;
-  const from = context.standing(workload);
+  const from = context.promotionState(workload);
   const next = nextPoint(from);
   const stage = request.to ?? next.stage;
   if (request.percent !== undefined && stage !== 'live')
@@ -181,7 +181,7 @@ export async function promote(context: PromotionContext, request: PromoteRequest
 export async function rollback(context: PromotionContext, request: RollbackRequest): Promise<Rollback> {
   if (request.drill) return rehearse(context, request);
   const { workload, force, reason, by } = request;
-  const from = context.standing(workload);
+  const from = context.promotionState(workload);
   if (from.stage === 'complete') throw new StageError('no-return', noReturn(workload));
   const to = request.to ?? rollbackStage(from.stage);
   const steps = (to === null ? null : stagesTo(from.stage, to, true)) ?? [];
@@ -218,7 +218,7 @@ function planned(workload: string, { stage, percent }: StagePoint, steps: readon
  * moved.
  */
 async function rehearse(context: PromotionContext, { workload, by, dryRun }: RollbackRequest): Promise<Rollback> {
-  const { stage, percent: before, spanning } = context.standing(workload);
+  const { stage, percent: before, spanning } = context.promotionState(workload);
   if (stage !== 'shadow')
     throw new StageError('refused', `"${workload}" is in ${stage}: a rollback drill is possible in shadow only`);
   const facts = await context.facts(workload);

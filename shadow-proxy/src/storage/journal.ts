@@ -246,7 +246,8 @@ export class Journal {
   }
 
   /**
-   * Marks the gap in place, which a full disk has room for. A disk that takes no bytes at all may still allow a cut.
+   * Marks the gap by overwriting a byte of the header: a full disk has room for that. If the write fails, the file is
+   * truncated instead, which may still succeed.
    */
   #markGap(segment: Segment): void {
     if (segment.gap) return;

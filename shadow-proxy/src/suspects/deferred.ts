@@ -21,7 +21,7 @@ export interface DeferredPair {
 
 /** How many different reads may wait for one key; beyond that its values are compared. */
 const MAX_READS = 16;
-/** A longer read, in bytes, is not kept: the values of its key are compared. */
+/** Longest read that is kept, in bytes. Instead of a longer one, the values of its key are compared. */
 const MAX_READ_BYTES = 4_096;
 /** How many pairs may wait in all. */
 const MAX_PAIRS = 10_000;

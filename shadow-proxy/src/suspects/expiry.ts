@@ -245,7 +245,7 @@ export class Expiry implements ExpiryEdges {
         (keepsTtl || spec !== this.#set) &&
         !((role & RUNS) !== 0 && this.#writesNothing(asked));
       const mayHaveExpired = differs && (role & CHANGES_LIFE) !== 0;
-      const why = this.#edgeOf(spec, db, asked, from, now + MARGIN_MS, creates || mayHaveExpired);
+      const why = this.#expiryUncertainty(spec, db, asked, from, now + MARGIN_MS, creates || mayHaveExpired);
       if (why !== null) this.sequencer.suspects.command(db, asked, why);
     }
     if ((role & MOVES) !== 0) this.#move(db, asked.args);
@@ -258,7 +258,7 @@ export class Expiry implements ExpiryEdges {
    * Whether a key of the command may have expired between the two moments, as far as is known.
    * @param asUnknown whether a key of which nothing is known counts
    */
-  #edgeOf(
+  #expiryUncertainty(
     spec: CommandSpec,
     db: number,
     command: Command,

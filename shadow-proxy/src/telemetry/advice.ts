@@ -7,7 +7,7 @@ import { SIDES, stageRule, type Side, type Stage } from '../route/stage.js';
 import type { OutageWorkload, ShardSnapshot } from './snapshot.js';
 
 /** Determines whether a command about a workload is accepted. */
-export interface Standing {
+export interface WorkloadCondition {
   readonly name: string;
   readonly stage: Stage;
   /** Why no repair is made; null if repairs are made. */
@@ -25,16 +25,16 @@ export const ACCEPT = 'accept --dry-run';
 /** Whether a server that is used does not answer. */
 export const isDown = (shard: Pick<ShardSnapshot, Side>): boolean => SIDES.some((side) => shard[side].up === false);
 
-const isCopied = ({ stage, down }: Standing): boolean => stageRule(stage).mirrorsWrites && !down;
+const isCopied = ({ stage, down }: WorkloadCondition): boolean => stageRule(stage).mirrorsWrites && !down;
 
-export const backfillOf = (workload: Standing): NextCommand =>
+export const backfillOf = (workload: WorkloadCondition): NextCommand =>
   isCopied(workload) && workload.frozen === null ? `backfill --workload ${workload.name}` : undefined;
 
 /**
  * Names the workloads that both servers have, if both answer. While repairs are frozen, comparing is accepted, but
  * repairing is not.
  */
-export function verifyOf(workloads: readonly Standing[], repair = false): NextCommand {
+export function verifyOf(workloads: readonly WorkloadCondition[], repair = false): NextCommand {
   const both = workloads.filter((workload) => isCopied(workload) && !(repair && workload.frozen !== null));
   return both.length === 0
     ? undefined
@@ -42,11 +42,11 @@ export function verifyOf(workloads: readonly Standing[], repair = false): NextCo
 }
 
 /** For stages in which clients get the target's replies, and a rollback is possible. */
-export const rollbackOf = ({ name, stage }: Pick<Standing, 'name' | 'stage'>): NextCommand =>
+export const rollbackOf = ({ name, stage }: Pick<WorkloadCondition, 'name' | 'stage'>): NextCommand =>
   canReturn(stage) ? `rollback ${name}` : undefined;
 
 /** If gates are closed, the command is refused and names them. So it is suggested in every stage but the last. */
-export const promoteOf = ({ name, stage }: Pick<Standing, 'name' | 'stage'>): NextCommand =>
+export const promoteOf = ({ name, stage }: Pick<WorkloadCondition, 'name' | 'stage'>): NextCommand =>
   stage === 'complete' ? undefined : `promote ${name} --dry-run`;
 
 /** The command loses what the mirror lacks: the refusal, and the status of an outage, say so before they suggest it. */
@@ -66,5 +66,5 @@ export const insteadOf = (
   typedAs: (command: string) => string = (command) => `shadow-compare ${command}`,
 ): string => (instead === undefined ? '' : `; or ${instead.text}: ${typedAs(instead.command)}`);
 
-export const drillOf = ({ name, stage, down }: Omit<Standing, 'frozen'>): NextCommand =>
+export const drillOf = ({ name, stage, down }: Omit<WorkloadCondition, 'frozen'>): NextCommand =>
   stage === 'shadow' && !down ? `rollback ${name} --drill` : undefined;

@@ -12,12 +12,12 @@ import type { Credentials } from './dialer.js';
  * - `admitted`: the server let it in.
  * - `unauthenticated`: it has not logged in, and the server demanded a password when it connected.
  */
-export type Standing = 'unknown' | 'admitted' | 'unauthenticated';
+export type LoginState = 'unknown' | 'admitted' | 'unauthenticated';
 
 export class Login {
   /** In ms of the monotonic clock. */
   readonly at = monotonicMs();
-  readonly standing: Record<Side, Standing> = { source: 'unknown', target: 'unknown' };
+  readonly states: Record<Side, LoginState> = { source: 'unknown', target: 'unknown' };
 
   /**
    * @param credentials undefined for a client that has not logged in: it is the user `default` if no password is

@@ -225,7 +225,7 @@ export class Server {
     const connection = await this.connections.connect({ ...options, asksRunId });
     try {
       // Other clients, which the server has admitted, may share the connection.
-      if (!connection.admitted && options.login?.standing[this.side] !== 'unauthenticated') {
+      if (!connection.admitted && options.login?.states[this.side] !== 'unauthenticated') {
         const refused = this.#refusedAs('NOAUTH Authentication required.');
         // A connection of the kit's own.
         if (options.login === undefined && this.endpoint.credentials === undefined) this.#refused(refused.reply);

@@ -76,15 +76,15 @@ export function compareSettings(
   clientOutputBytes: number,
 ): SettingsComparison {
   const [source, target] = [settings.source.values, settings.target.values];
-  const both = <Name extends string>(name: Name): readonly (SettingDifference & { readonly name: Name })[] =>
+  const readFromBoth = <Name extends string>(name: Name): readonly (SettingDifference & { readonly name: Name })[] =>
     source.has(name) && target.has(name) ? [{ name, source: source.get(name)!, target: target.get(name)! }] : [];
-  const visible = VISIBLE_SETTINGS.flatMap(both).flatMap((each) => {
+  const visible = VISIBLE_SETTINGS.flatMap(readFromBoth).flatMap((each) => {
     if (each.name === 'client-output-buffer-limit') return outputLimits(each, clientOutputBytes);
     return (DIFFERS[each.name] ?? differs)(each.source, each.target) ? [each] : [];
   });
   return {
     visible,
-    tuning: TUNING.flatMap(both).filter((each) => differs(each.source, each.target)),
+    tuning: TUNING.flatMap(readFromBoth).filter((each) => differs(each.source, each.target)),
     unread: SIDES.flatMap((side) =>
       VISIBLE_SETTINGS.filter((name) => !settings[side].values.has(name)).map((name) => ({ name, side })),
     ),

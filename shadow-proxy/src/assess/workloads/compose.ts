@@ -5,7 +5,7 @@ import { typed } from '../../text/invocation.js';
 import { quoted as shellQuoted } from '../../text/shell.js';
 import type { Family } from './family.js';
 import { readsAndWrites } from './kinds.js';
-import { WEEK, type Proposal, type Proposed } from './propose.js';
+import { WEEK, type Proposal, type ProposedWorkload } from './propose.js';
 
 export interface Draft {
   readonly name: string;
@@ -105,7 +105,7 @@ function workloads(draft: Draft): string[] {
   ];
 }
 
-function entry({ name, kind, family, channels }: Proposed): string[] {
+function entry({ name, kind, family, channels }: ProposedWorkload): string[] {
   const quoted = (patterns: readonly string[]): string =>
     `[${patterns.map((each) => JSON.stringify(each)).join(', ')}]`;
   return [
@@ -118,7 +118,7 @@ function entry({ name, kind, family, channels }: Proposed): string[] {
 }
 
 /** Counts, types, TTLs and commands: the reasons for the class. */
-function reasons({ kind, family }: Proposed, { keys, sampled }: Draft): string[] {
+function reasons({ kind, family }: ProposedWorkload, { keys, sampled }: Draft): string[] {
   return [
     `Guess: ${kind.name}, so class ${kind.class}. ${kind.says}`,
     sampleOf(family, keys, sampled),
@@ -165,7 +165,7 @@ export function unseen({
   sampled,
   monitored,
 }: Pick<Draft, 'proposal' | 'keys' | 'sampled' | 'monitored'>): string {
-  const isLock = ({ kind }: Proposed): boolean => kind.name === 'lock';
+  const isLock = ({ kind }: ProposedWorkload): boolean => kind.name === 'lock';
   return [
     ...(sampled < keys
       ? [

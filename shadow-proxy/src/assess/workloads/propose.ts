@@ -5,7 +5,7 @@ import type { Calls } from '../facts.js';
 import { merge, NAMELESS, type Family } from './family.js';
 import { kindOf, type Kind } from './kinds.js';
 
-export interface Proposed {
+export interface ProposedWorkload {
   readonly name: string;
   readonly kind: Kind;
   readonly family: Family;
@@ -14,7 +14,7 @@ export interface Proposed {
 
 export interface Proposal {
   /** In the order of a plan: a narrower pattern before a wider one, then by the week in which they go live. */
-  readonly workloads: readonly Proposed[];
+  readonly workloads: readonly ProposedWorkload[];
   /** The largest first. */
   readonly uncovered: readonly Family[];
   /** Patterns of channels without a workload. */
@@ -53,7 +53,7 @@ export function propose(families: readonly Family[], channels: readonly string[]
   const names = new Set<string>(['default']);
   const left = new Set(channels);
   const workloads = ordered(named.map((family) => ({ family, kind: kindOf(family, calls) }))).map(
-    ({ family, kind }): Proposed => {
+    ({ family, kind }): ProposedWorkload => {
       const its = [...left].filter((channel) => firstWord(channel) === firstWord(family.pattern));
       for (const channel of its) left.delete(channel);
       return { name: nameOf(family.pattern, names), kind, family, channels: its };
@@ -91,7 +91,7 @@ function groupBy<T>(all: readonly T[], keyOf: (each: T) => string): Map<string, 
   return groups;
 }
 
-type JudgedFamily = Pick<Proposed, 'family' | 'kind'>;
+type JudgedFamily = Pick<ProposedWorkload, 'family' | 'kind'>;
 
 /** By week; a narrower pattern comes before every wider one, because otherwise it would match no key. */
 function ordered(workloads: readonly JudgedFamily[]): JudgedFamily[] {

@@ -84,9 +84,9 @@ export async function connectApps(port: number, cluster = false): Promise<App[]>
 
 /** @throws {CliError} if a library does not connect in time; then none stays open */
 async function connected(port: number, apps: readonly App[], connecting: Promise<unknown>): Promise<App[]> {
-  const late = (): Error => new Error(`no answer within ${CONNECT_MS / 1000} s`);
+  const timeoutError = (): Error => new Error(`no answer within ${CONNECT_MS / 1000} s`);
   try {
-    await inTime(connecting, CONNECT_MS, late);
+    await inTime(connecting, CONNECT_MS, timeoutError);
     return [...apps];
   } catch (error) {
     for (const app of apps) app.close();

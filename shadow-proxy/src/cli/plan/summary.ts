@@ -2,7 +2,7 @@
 import Table from 'cli-table3';
 import { unseen } from '../../assess/workloads/compose.js';
 import { readsAndWrites } from '../../assess/workloads/kinds.js';
-import { WEEK, type Proposed } from '../../assess/workloads/propose.js';
+import { WEEK, type ProposedWorkload } from '../../assess/workloads/propose.js';
 import { count, number, percent } from '../../text/figures.js';
 import { typed } from '../../text/invocation.js';
 import { quoted } from '../../text/shell.js';
@@ -31,7 +31,7 @@ export function summaryOf(observed: SourceObservations, file: string): string {
   ].join('\n');
 }
 
-function workloadTable(workloads: readonly Proposed[], sampled: number): string {
+function workloadTable(workloads: readonly ProposedWorkload[], sampled: number): string {
   const table = new Table({
     ...PLAIN,
     chars: { ...PLAIN.chars, middle: ' ' },

@@ -1,18 +1,27 @@
 /** Rows of stream commands. */
 import { isNull, text, type Reply } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
-import { command, effect, one, strings, word, type Between, type EffectCommand, type EffectOf } from '../effect.js';
+import {
+  command,
+  effect,
+  one,
+  strings,
+  word,
+  type EffectTraitPair,
+  type EffectCommand,
+  type EffectOf,
+} from '../effect.js';
 import { DELETED } from '../forms.js';
 import { streamKeys } from '../hidden-keys.js';
 import { blockOption } from '../policy.js';
 import type { Rows } from '../row.js';
 
 /** Whether only the authority creates a consumer that finds nothing. */
-const createsAlone = (between: Between | undefined): boolean =>
+const createsAlone = (between: EffectTraitPair | undefined): boolean =>
   between !== undefined && between.authority.createsConsumers && !between.mirror.createsConsumers;
 
 /** The mirror gets only the claimed entries: if there are none, nothing creates the consumer there. */
-const createsOnClaim = (between: Between | undefined): boolean => between?.authority.createsConsumers === true;
+const createsOnClaim = (between: EffectTraitPair | undefined): boolean => between?.authority.createsConsumers === true;
 
 const createConsumer = (key: Buffer, group: Buffer, consumer: Buffer): EffectCommand =>
   command(['XGROUP', 'CREATECONSUMER', key, group, consumer], null);

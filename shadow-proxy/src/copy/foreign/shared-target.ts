@@ -8,7 +8,7 @@
 import { sleep } from '../../io/timers.js';
 import type { Owners } from '../../route/owner.js';
 import type { Side } from '../../route/stage.js';
-import type { Held } from '../key/held.js';
+import type { KeyDump } from '../key/key-dump.js';
 import type { KeyReader } from '../key/reader.js';
 import type { ScannedKey } from '../job/scanner.js';
 
@@ -33,7 +33,7 @@ export interface SharedTargetContext {
 
 export type ForeignKind = 'contested' | 'undeclared' | 'unowned';
 /** What each holder of a key has; null if that was not looked at. */
-export type Holders = Readonly<Record<string, Held | null>>;
+export type Holders = Readonly<Record<string, KeyDump | null>>;
 type Report = (kind: ForeignKind, db: number, key: Buffer, holders: Holders) => void;
 
 /** Values that are read at once. */

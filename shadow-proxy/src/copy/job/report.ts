@@ -5,7 +5,7 @@ import { pttlOf } from '../../resp/key-life.js';
 import type { LedgerPlan } from '../../plan/plan.js';
 import type { ReportedKey } from './chooser.js';
 import { digestOf } from '../verify/digest.js';
-import type { CopiedKey, Held } from '../key/held.js';
+import type { CopiedKey, KeyDump } from '../key/key-dump.js';
 import type { LargeDifference, Summary } from '../large/verify.js';
 import { decodeDump } from '../rdb/transcode.js';
 import type { Difference } from '../verify/verifier.js';
@@ -57,9 +57,9 @@ export class Report {
     });
   }
 
-  #digested(held: Held): object | null {
+  #digested(dump: KeyDump): object | null {
     try {
-      return held.payload && { ...describe(held), digest: digestOf(held.payload, this.#salt) };
+      return dump.payload && { ...describe(dump), digest: digestOf(dump.payload, this.#salt) };
     } catch (error) {
       return { problem: (error as Error).message };
     }
@@ -82,8 +82,14 @@ export class Report {
  * Type, bytes of the DUMP payload (or length, of what is too large for that), and time to live in ms (-1 for none);
  * null if the key is not there.
  */
-function describe(held: Held | Summary | null): object | null {
-  if (held === null) return null;
-  if (!('payload' in held)) return { type: held.type, length: held.length, pttl: pttlOf(held.life) };
-  return held.payload && { type: decodeDump(held.payload).type, bytes: held.payload.length, pttl: pttlOf(held.life) };
+function describe(content: KeyDump | Summary | null): object | null {
+  if (content === null) return null;
+  if (!('payload' in content)) return { type: content.type, length: content.length, pttl: pttlOf(content.life) };
+  return (
+    content.payload && {
+      type: decodeDump(content.payload).type,
+      bytes: content.payload.length,
+      pttl: pttlOf(content.life),
+    }
+  );
 }

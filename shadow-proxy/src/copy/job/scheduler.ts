@@ -15,7 +15,7 @@ import type { Workload } from '../../route/router.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import { DatabaseRefused } from '../../upstream/handshake.js';
 import { Copy, CopyError, refusalOfMirror } from '../key/copier.js';
-import type { CopiedKey } from '../key/held.js';
+import type { CopiedKey } from '../key/key-dump.js';
 import { copyLarge } from '../large/large.js';
 import { verifyLarge, type LargeDifference } from '../large/verify.js';
 import type { RateLimiter } from './rate-limiter.js';

@@ -5,9 +5,9 @@
  *   lane(authority): DUMP PTTL, of each key ─▶ answered ─▶ mirror.append: MSET, then SET | RESTORE PEXPIRE | UNLINK, of
  *   each ─▶ confirmed
  *
- * Keys go together, as one operation on either side: that costs a fraction of what each by itself does. The questions
- * are neighbours on their lane, and other lanes wait for the keys until all are answered. MULTI would not do: a server
- * that has come to its memory's limit takes nothing inside it.
+ * Many keys are copied by one operation on each lane: that costs a fraction of one operation for each key. DUMP and
+ * PTTL of a key are adjacent on their lane, and other lanes wait for the keys until all replies are in. MULTI is no
+ * alternative: a server that has reached its memory limit refuses it.
  *
  * Room: copy/key: copy one key at one place in the order.
  * Called by: copy/job, copy/large, copy/verify, copy/repair, copy/foreign, stages, shard.
@@ -30,9 +30,9 @@ import {
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import { withoutFieldTtls } from './field-ttl.js';
-import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from './held.js';
-import { COMMAND_BYTES } from './put.js';
-import { Puts } from './puts.js';
+import { COMMANDS_PER_KEY, keyDumpCommands, readKeyDump, type CopiedKey, type KeyDump } from './key-dump.js';
+import { COMMAND_BYTES } from './copy-commands.js';
+import { CopyBatch } from './copy-batch.js';
 
 export const COPY_ERRORS = [
   /** The key is written to in a way that lets no chunked copy end. */
@@ -119,30 +119,34 @@ export class Copy<K extends CopiedKey> implements Sink {
     this.#askedAt = operation.submittedAt;
     const replies = new Scalars(buffer, start);
     const mirror = this.sequencer.servers[otherSide(this.lane.server.side)];
-    const puts = new Puts<K>(end - start + this.keys.length * COMMAND_BYTES, !mirror.endpoint.isCluster, mirror.traits);
+    const puts = new CopyBatch<K>(
+      end - start + this.keys.length * COMMAND_BYTES,
+      !mirror.endpoint.isCluster,
+      mirror.traits,
+    );
     for (const key of this.keys) {
-      const held = readHeld(replies);
-      if (typeof held === 'string') this.#fail(key, 'authority', `the authority refused: ${held}`);
-      else this.#put(key, held, puts);
+      const dump = readKeyDump(replies);
+      if (typeof dump === 'string') this.#fail(key, 'authority', `the authority refused: ${dump}`);
+      else this.#addCopy(key, dump, puts);
     }
     if (puts.replies > 0) this.#append(operation, puts);
   }
 
-  #put(key: K, read: Held, puts: Puts<K>): void {
-    let held = read;
+  #addCopy(key: K, read: KeyDump, puts: CopyBatch<K>): void {
+    let dump = read;
     try {
       const plain = withoutFieldTtls(this.sequencer, this.lane.server.side, key, read);
-      held = plain.held;
+      dump = plain.dump;
       if (!plain.settled) this.#unsettled.add(key);
     } catch (error) {
       return this.#fail(key, 'payload', (error as Error).message);
     }
-    if (held.payload === null || isOver(held.life)) {
+    if (dump.payload === null || isOver(dump.life)) {
       if (this.events.keeps?.(key) === true) return this.events.kept?.(key);
       this.events.deleting?.(key);
     }
     try {
-      puts.add(key, held);
+      puts.add(key, dump);
     } catch (error) {
       this.#fail(key, 'payload', (error as Error).message);
     }
@@ -153,7 +157,7 @@ export class Copy<K extends CopiedKey> implements Sink {
     for (const key of this.keys) this.#fail(key, 'lost', 'the connection to the authority was lost');
   }
 
-  #append(operation: Operation, puts: Puts<K>): void {
+  #append(operation: Operation, puts: CopyBatch<K>): void {
     const { keys, replies } = puts;
     const { frame, shorten } = puts.finish();
     const effect = new Operation(frame, 0, frame.length, null, undefined, operation.workload, operation.db, 2, WRITE);
@@ -172,7 +176,7 @@ export class Copy<K extends CopiedKey> implements Sink {
     if (taken) this.events.ordered(frame.length);
   }
 
-  #confirmed(effect: Operation, puts: Puts<K>, answer: Buffer): void {
+  #confirmed(effect: Operation, puts: CopyBatch<K>, answer: Buffer): void {
     const now = monotonicMs();
     const errorMs = ttlErrorMs(effect, now);
     puts.each(new Scalars(answer), (key, { refusal, removed, life, miscounted }) => {
@@ -208,10 +212,10 @@ export function refusalOfMirror({ mirrors }: Sequencer, authority: Side, db: num
  * Asks for what the lane's server holds under the keys, of all of them as one operation; other lanes wait meanwhile.
  */
 export function ask(sequencer: Sequencer, lane: Lane, keys: readonly CopiedKey[], sink: Sink): void {
-  const frame = questionsAbout(keys);
+  const frame = keyDumpCommands(keys);
   const { db, workload } = keys[0];
   const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING);
-  operation.bundle = questions(QUESTIONS * keys.length);
+  operation.bundle = questions(COMMANDS_PER_KEY * keys.length);
   sequencer.submit(operation, lane);
   const { active } = sequencer.lanes[lane.server.side].locks(db);
   if (active)

@@ -2,13 +2,13 @@
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import { mayExpireFields, stripFieldTtls } from '../rdb/field-ttl.js';
-import { heldAs, type CopiedKey, type Held } from './held.js';
+import { keyDump, type CopiedKey, type KeyDump } from './key-dump.js';
 
 /** The version that every mirror reads. */
 const PLAIN_VERSION = 9;
 
 interface Plain {
-  readonly held: Held;
+  readonly dump: KeyDump;
   /**
    * Whether the fields stay as they are for a while: none is about to expire, and none has expired and is still there.
    */
@@ -19,13 +19,13 @@ interface Plain {
  * @param side of the authority
  * @throws {TranscodeError} if the payload is damaged
  */
-export function withoutFieldTtls({ fieldTtls, servers }: Sequencer, side: Side, key: CopiedKey, held: Held): Plain {
-  if (fieldTtls === null || servers[otherSide(side)].traits.fieldTtlForm !== null) return { held, settled: true };
-  if (held.payload === null || !mayExpireFields(held.payload)) {
+export function withoutFieldTtls({ fieldTtls, servers }: Sequencer, side: Side, key: CopiedKey, dump: KeyDump): Plain {
+  if (fieldTtls === null || servers[otherSide(side)].traits.fieldTtlForm !== null) return { dump, settled: true };
+  if (dump.payload === null || !mayExpireFields(dump.payload)) {
     fieldTtls.forget(key);
-    return { held, settled: true };
+    return { dump, settled: true };
   }
-  const { payload, fields, expired, next } = stripFieldTtls(held.payload, PLAIN_VERSION, fieldTtls.now(side));
+  const { payload, fields, expired, next } = stripFieldTtls(dump.payload, PLAIN_VERSION, fieldTtls.now(side));
   const settled = fieldTtls.copied(key, side, fields, expired, next);
-  return { held: heldAs(payload, held.life), settled };
+  return { dump: keyDump(payload, dump.life), settled };
 }

@@ -7,7 +7,7 @@ import { ScanError } from '../../upstream/scan-page.js';
 import type { Turn } from '../../io/turn.js';
 import { isError, isNull, text, type Reply, errorText } from '../../resp/decode.js';
 import type { Argument } from '../../resp/encode.js';
-import { heldAs, type Held } from './held.js';
+import { keyDump, type KeyDump } from './key-dump.js';
 
 /** How many keys are asked for in one question while none is missing. */
 const TOGETHER = 64;
@@ -43,7 +43,7 @@ export class KeyReader {
   }
 
   /** What each key holds. @throws {ScanError} {Error} */
-  async read(db: number, keys: readonly { readonly key: Buffer }[]): Promise<Held[]> {
+  async read(db: number, keys: readonly { readonly key: Buffer }[]): Promise<KeyDump[]> {
     const replies = await this.#ask(
       db,
       keys.flatMap(({ key }) => [
@@ -54,7 +54,7 @@ export class KeyReader {
     // If this server cannot hold the value, that says nothing about the other server.
     if (replies === null) throw new Error(`${this.name} has no database ${db}`);
     return keys.map((_, i) =>
-      heldAs(isNull(replies[2 * i]) ? null : replies[2 * i].data!, lifeFromPttl(Number(text(replies[2 * i + 1])))),
+      keyDump(isNull(replies[2 * i]) ? null : replies[2 * i].data!, lifeFromPttl(Number(text(replies[2 * i + 1])))),
     );
   }
 

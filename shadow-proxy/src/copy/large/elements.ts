@@ -9,7 +9,7 @@ import type { ChunkLimits, Command, Parts } from './parts.js';
 import type { KeySize } from './size.js';
 import { writtenScores } from './scores.js';
 
-interface Found {
+interface ScannedElement {
   readonly element: Buffer;
   readonly bytes: number;
 }
@@ -117,14 +117,18 @@ function effectsOf(
 }
 
 /** The scan's pages, each asked for before the one before is copied. */
-export async function* pages(parts: Parts, { scan, pairs }: ElementType, size: KeySize): AsyncGenerator<Found[]> {
+export async function* pages(
+  parts: Parts,
+  { scan, pairs }: ElementType,
+  size: KeySize,
+): AsyncGenerator<ScannedElement[]> {
   const { chunkElements, chunkBytes } = parts.limits;
   let count = fitting(chunkBytes, size.bytes / size.length, chunkElements);
   const page = (cursor: Buffer | string): Promise<Reply> => parts.askAuthority(scan, parts.key, cursor, 'COUNT', count);
   let next = page('0');
   for (;;) {
     const [cursor, items] = (await next).items!;
-    const found: Found[] = [];
+    const found: ScannedElement[] = [];
     const step = pairs ? 2 : 1;
     let bytes = 0;
     for (let i = 0; i < items.items!.length; i += step) {
@@ -149,8 +153,8 @@ export async function* pages(parts: Parts, { scan, pairs }: ElementType, size: K
 export const fitting = (bytes: number, average: number, most: number): number =>
   Math.max(1, Math.min(most, Number.isFinite(average) && average > 0 ? Math.floor(bytes / average) : most));
 
-export function* chunks(page: readonly Found[], limits: ChunkLimits): Generator<Found[]> {
-  let chunk: Found[] = [];
+export function* chunks(page: readonly ScannedElement[], limits: ChunkLimits): Generator<ScannedElement[]> {
+  let chunk: ScannedElement[] = [];
   let bytes = 0;
   for (const found of page) {
     if (chunk.length > 0 && (chunk.length >= limits.chunkElements || bytes + found.bytes > limits.chunkBytes)) {

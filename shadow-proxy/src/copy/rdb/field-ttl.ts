@@ -3,7 +3,7 @@ import { openDump } from './decode.js';
 import { encodeDump, encodeTimedHash, type FieldTtlForm } from './encode.js';
 import { FIELD_EXPIRY } from './types.js';
 
-export interface Stripped {
+export interface HashWithoutTtls {
   /** The hash without times to live; null if every field has expired. */
   readonly payload: Buffer | null;
   /** How many fields had one. */
@@ -30,7 +30,7 @@ export function withFieldTtls(payload: Buffer, form: FieldTtlForm): Buffer {
  * @param now in Unix ms, by the clock of the server that wrote the payload
  * @throws {TranscodeError} if the payload is damaged
  */
-export function stripFieldTtls(payload: Buffer, version: number, now: number): Stripped {
+export function stripFieldTtls(payload: Buffer, version: number, now: number): HashWithoutTtls {
   const { value } = openDump(payload);
   const fields = value.type === 'hash' ? value.fields : [];
   const timed = fields.flatMap(({ expireAt }) => expireAt ?? []);

@@ -14,7 +14,7 @@ export { encodeDump } from './encode.js';
 export { TranscodeError, type TranscodeErrorCode } from './error.js';
 export type * from './value.js';
 
-export interface Found {
+export interface PayloadDefects {
   /** A stream counted its entries wrongly; the result has those that the server served, and their number. */
   miscounted: boolean;
 }
@@ -26,7 +26,7 @@ export interface Found {
  * @param targetVersion 6 to 12; KeyDB 6.3 reads 9, Redis 7.0 reads 10
  * @param version of the payload, where the footer was checked already
  * @param fullBacklengths of `encodeDump`
- * @param found gets what the payload had that the result has not
+ * @param defects gets what the payload had that the result has not
  * @throws {TranscodeError} if the payload is damaged, unknown or a module's, or the target cannot hold the value
  */
 export function transcode(
@@ -34,7 +34,7 @@ export function transcode(
   targetVersion = 9,
   version = checkFooter(payload),
   fullBacklengths = false,
-  found: Found = { miscounted: false },
+  defects: PayloadDefects = { miscounted: false },
 ): Buffer {
   checkTarget(targetVersion);
   const repacked = repackHash(payload, version, targetVersion, packed);
@@ -42,7 +42,7 @@ export function transcode(
   const { type, value, valueEnd } = openDump(payload, version);
   // Its listpacks may have the form of Redis, or of Valkey, that the target refuses.
   const recounts = value.type === 'stream' && value.miscounted === true;
-  if (recounts) found.miscounted = true;
+  if (recounts) defects.miscounted = true;
   if (recounts || (value.type === 'stream' && (fullBacklengths || VALKEY_VERSIONS.includes(version))))
     return encodeDump(value, targetVersion, fullBacklengths);
   return type.since <= targetVersion ? reseal(payload, valueEnd, targetVersion) : encodeDump(value, targetVersion);

@@ -16,8 +16,8 @@ import type { Lane } from '../../pipeline/lane.js';
 import { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import { CopyError } from '../key/copier.js';
-import type { CopiedKey, Held } from '../key/held.js';
-import { put, refusalOf, type Put } from '../key/put.js';
+import type { CopiedKey, KeyDump } from '../key/key-dump.js';
+import { appendCopy, refusalOf, type PendingCopy } from '../key/copy-commands.js';
 import type { WritesSinceRestart } from './writes-since-restart.js';
 import { Verification, type Difference } from '../verify/verifier.js';
 
@@ -70,13 +70,13 @@ function differenceAt(sequencer: Sequencer, lane: Lane, key: CopiedKey): Promise
   });
 }
 
-function give(sequencer: Sequencer, lane: Lane, restored: CopiedKey, held: Held): Promise<void> {
+function give(sequencer: Sequencer, lane: Lane, restored: CopiedKey, dump: KeyDump): Promise<void> {
   const { db, key, workload } = restored;
   return new Promise((resolve, reject) => {
     const writer = new CommandWriter();
-    let commands: Put<CopiedKey>;
+    let commands: PendingCopy<CopiedKey>;
     try {
-      commands = put(restored, held, writer, lane.server.traits);
+      commands = appendCopy(restored, dump, writer, lane.server.traits);
     } catch (problem) {
       return reject(new CopyError('payload', (problem as Error).message));
     }
@@ -87,7 +87,7 @@ function give(sequencer: Sequencer, lane: Lane, restored: CopiedKey, held: Held)
       answered: (_operation, buffer, start) => {
         const refusal = refusalOf(commands, new Scalars(buffer, start));
         if (refusal !== null) return reject(new CopyError('authority', `the authority refused: ${refusal}`));
-        sequencer.expiry.copied(db, key, held.life, asked, monotonicMs());
+        sequencer.expiry.copied(db, key, dump.life, asked, monotonicMs());
         resolve();
       },
     };

@@ -18,7 +18,7 @@ import type { Sequencer } from '../../pipeline/sequencer.js';
 import { ask, CopyError, refusalOfMirror } from '../key/copier.js';
 import { withoutFieldTtls } from '../key/field-ttl.js';
 import { equalStrings, equalValues } from './equal.js';
-import { readHeld, type CopiedKey, type Held } from '../key/held.js';
+import { readKeyDump, type CopiedKey, type KeyDump } from '../key/key-dump.js';
 import { areAlike } from '../rdb/alike.js';
 import { decodeDump, openString } from '../rdb/transcode.js';
 
@@ -36,8 +36,8 @@ export interface Differing {
 }
 
 export interface Difference extends Differing {
-  readonly authority: Held;
-  readonly mirror: Held;
+  readonly authority: KeyDump;
+  readonly mirror: KeyDump;
 }
 
 export interface VerifyEvents<K extends CopiedKey> {
@@ -92,7 +92,7 @@ export class Verification<K extends CopiedKey> implements Sink {
 
   #compare(authority: Scalars, mirror: Scalars, lagMs: number): void {
     for (const key of this.keys) {
-      const [one, other] = [readHeld(authority), readHeld(mirror)];
+      const [one, other] = [readKeyDump(authority), readKeyDump(mirror)];
       if (typeof one === 'string') this.#refused(key, one);
       else if (typeof other === 'string') this.#refused(key, other);
       else this.#judge(key, one, other, lagMs);
@@ -103,11 +103,11 @@ export class Verification<K extends CopiedKey> implements Sink {
     this.events.failed(key, new CopyError('authority', `a server refused: ${said}`));
   }
 
-  #judge(key: K, authority: Held, mirror: Held, lagMs: number): void {
+  #judge(key: K, authority: KeyDump, mirror: KeyDump, lagMs: number): void {
     let differing: Differing | null;
     try {
       const plain = withoutFieldTtls(this.sequencer, this.lane.server.side, key, authority);
-      differing = differenceOf(plain.held, mirror, lagMs);
+      differing = differenceOf(plain.dump, mirror, lagMs);
       if (differing !== null && !plain.settled) differing = { ...differing, sure: false };
     } catch (error) {
       return this.events.failed(key, new CopyError('payload', (error as Error).message));
@@ -123,12 +123,12 @@ export class Verification<K extends CopiedKey> implements Sink {
  * @throws {TranscodeError} if a payload cannot be read
  */
 export function differenceOf(
-  authority: Held,
-  mirror: Held,
+  authority: KeyDump,
+  mirror: KeyDump,
   lagMs: number,
   toleranceMs = TTL_TOLERANCE_MS,
 ): Differing | null {
-  const ending = ({ payload, life }: Held): boolean =>
+  const ending = ({ payload, life }: KeyDump): boolean =>
     payload !== null && (isOver(life) || expiresWithin(life, toleranceMs + lagMs));
   if (authority.payload === null || mirror.payload === null) {
     if (authority.payload === mirror.payload || ending(authority) || ending(mirror)) return null;

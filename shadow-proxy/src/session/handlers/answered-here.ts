@@ -63,7 +63,7 @@ async function login(context: CommandContext, credentials: Credentials, named: b
     return Buffer.from(`-${refusal}\r\n`, 'latin1');
   }
   failedLogins.succeeded(address, user);
-  login.standing[side] = 'admitted';
+  login.states[side] = 'admitted';
   context.clients.logins.saw(credentials);
   context.client.become({ login });
   context.checkLimits();
@@ -272,7 +272,7 @@ export function answerLocally(context: CommandContext, name: string): void {
   const needsLogin = handler === multi || handler === exec || handler === discard || handler === answerCluster;
   if (context.client.credentials !== undefined || !needsLogin) return handler(context);
   const { side, sequencer } = context.clients;
-  if (context.client.login.standing[side] === 'unknown') {
+  if (context.client.login.states[side] === 'unknown') {
     context.lanes.retryOn(sequencer.lanes[side].admit(context.client.login));
   } else if (!context.mustLogIn) handler(context);
   else if (handler === exec) {

@@ -31,7 +31,7 @@ import type { CommandContext } from '../context.js';
 import type { Server } from '../../upstream/server.js';
 
 /** Where a command goes, by the stages at the time when it is sent. */
-interface Way {
+interface BlockingRoute {
   readonly workload: Workload;
   readonly rule: StageRule;
   readonly follow: Follow;
@@ -61,7 +61,7 @@ export function block(context: CommandContext, spec: CommandSpec): void {
     clients.counts.addRefused();
     return context.refuse(crossing(spec.name, route.workload, route.other));
   }
-  const blocked = known instanceof Blocked ? known : new Blocked(context, spec, route.rule.authority);
+  const blocked = known instanceof BlockingCommand ? known : new BlockingCommand(context, spec, route.rule.authority);
   client.blocks(blocked);
   if (blocked.isOver) return blocked.timeOut();
   const follow = route.keys > 0 ? followOf(context.clients.sequencer, spec, route.rule, route.mixed) : NOTHING;
@@ -69,7 +69,7 @@ export function block(context: CommandContext, spec: CommandSpec): void {
     void blocked.send({ workload: route.workload, rule: route.rule, follow, mixed: route.mixed });
 }
 
-export class Blocked implements BlockedCommand {
+export class BlockingCommand implements BlockedCommand {
   /**
    * The command's place among those that wait for a stage change to end. It is given when the command first arrives.
    */
@@ -92,7 +92,7 @@ export class Blocked implements BlockedCommand {
   /** The lane that carries the command at present. */
   #lane: Lane | null = null;
   /** The command's place among those that wait for the keys, and the lane on which it will be sent. */
-  #queued: { readonly lockRequest: LockRequest; readonly lane: Lane; readonly way: Way } | null = null;
+  #queued: { readonly lockRequest: LockRequest; readonly lane: Lane; readonly route: BlockingRoute } | null = null;
   /** The server's reply when the time is over. */
   #nothing: Buffer | null = null;
   /** Set while the server is asked to unblock the command. */
@@ -216,26 +216,26 @@ export class Blocked implements BlockedCommand {
     return true;
   }
 
-  async send(way: Way): Promise<void> {
+  async send(route: BlockingRoute): Promise<void> {
     const { context } = this;
     // Redis does not let a client block that has closed its sending side.
     if (context.client.halfClosed) {
       this.#end();
       return context.destroy();
     }
-    this.#workload = way.workload;
+    this.#workload = route.workload;
     this.#db = context.client.db;
     this.#attempted = true;
-    this.#writes = way.follow === WRITE;
+    this.#writes = route.follow === WRITE;
     this.#comes(this.spec.write);
     context.flow.holdOpen(false);
     let lane: Lane;
     try {
-      lane = await context.clients.sequencer.lanes[way.rule.authority].borrow(context.client.identity);
+      lane = await context.clients.sequencer.lanes[route.rule.authority].borrow(context.client.identity);
     } catch (problem) {
       return this.#failed(problem as Error);
     }
-    this.#enter(lane, way);
+    this.#enter(lane, route);
   }
 
   /** Counts the command in the block queue, so that it is served before later ones; or removes it there. */
@@ -248,20 +248,20 @@ export class Blocked implements BlockedCommand {
   }
 
   /** Whether the stages and the lane are still those that the command was prepared for. */
-  #ready(lane: Lane, { rule }: Way): boolean {
+  #ready(lane: Lane, { rule }: BlockingRoute): boolean {
     const now = routeKeys(this.context.clients.sequencer.router, this.spec, this.context.parser);
     return !this.#abandoned && !lane.closed && now !== null && now.rule === rule;
   }
 
   /** Requests the locks of the keys, and waits for them. */
-  #enter(lane: Lane, way: Way): void {
+  #enter(lane: Lane, route: BlockingRoute): void {
     const { spec } = this;
     const lockRequest = this.#queued?.lockRequest ?? null;
     this.#queued = null;
-    if (this.context.clients.sequencer.blocked || !this.#ready(lane, way)) return this.#later(lane, way);
+    if (this.context.clients.sequencer.blocked || !this.#ready(lane, route)) return this.#later(lane, route);
     // XREAD takes nothing: no client waits for it, and the reply that wakes it has no place in the order, and is not
     // compared.
-    if (way.follow !== WRITE) return this.#submit(lane, way, null, null);
+    if (route.follow !== WRITE) return this.#submit(lane, route, null, null);
     const lanes = this.context.clients.sequencer.lanes[lane.server.side];
     const locks = lanes.locks(this.#db);
     const destination = spec.name === 'blmove' || spec.name === 'brpoplpush' ? (this.#keys[1] ?? null) : null;
@@ -278,8 +278,8 @@ export class Blocked implements BlockedCommand {
     if (!locks.admits(null, keys, true, lockRequest)) {
       this.#queued = {
         lane,
-        way,
-        lockRequest: locks.wait({ lane: null, keys, writes: true, go: () => this.#enter(lane, way) }, lockRequest),
+        route,
+        lockRequest: locks.wait({ lane: null, keys, writes: true, go: () => this.#enter(lane, route) }, lockRequest),
       };
       return;
     }
@@ -293,10 +293,10 @@ export class Blocked implements BlockedCommand {
     lanes
       .emptied(this.#db)
       .then(() => {
-        if (this.#ready(lane, way)) return this.#submit(lane, way, blockedClient, wakeup);
+        if (this.#ready(lane, route)) return this.#submit(lane, route, blockedClient, wakeup);
         // Before the keys are free: the next command on them must not wait for one that was never sent.
         leave();
-        this.#later(lane, way);
+        this.#later(lane, route);
       })
       .catch((problem: unknown) => {
         leave();
@@ -307,7 +307,7 @@ export class Blocked implements BlockedCommand {
 
   #submit(
     lane: Lane,
-    { workload, follow, mixed }: Way,
+    { workload, follow, mixed }: BlockingRoute,
     blockedClient: BlockedClient | null,
     wakeup: Wakeup | null,
   ): void {
@@ -344,19 +344,19 @@ export class Blocked implements BlockedCommand {
     );
     followUp.mustCopy = mixed;
     if (follow === WRITE && this.#createsUnseen(lane.server)) sequencer.suspects.operation(followUp, 'copy');
-    const settle = (taken: Parameters<Wakeup['settled']>[1]): void => {
+    const settle = (effect: Parameters<Wakeup['settled']>[1]): void => {
       this.#lane = null;
-      if (blockedClient !== null) leave(blockedClient, taken);
+      if (blockedClient !== null) leave(blockedClient, effect);
       this.#release(locks);
     };
-    const leave = (blockedClient: BlockedClient, taken: Parameters<Wakeup['settled']>[1]): void => {
+    const leave = (blockedClient: BlockedClient, effect: Parameters<Wakeup['settled']>[1]): void => {
       const { wakeup, unordered } = blockedClient;
       locks.unblock(blockedClient);
       // The write that woke it bypassed the proxy, or was hidden in a script, and may have been replicated already.
       // Only a copy of the keys is certain.
       const place = wakeup !== null && !unordered;
-      if (taken !== null && !place && follow === WRITE) sequencer.suspects.operation(followUp, 'copy');
-      wakeup?.settled(blockedClient, place ? taken : null);
+      if (effect !== null && !place && follow === WRITE) sequencer.suspects.operation(followUp, 'copy');
+      wakeup?.settled(blockedClient, place ? effect : null);
     };
     operation.sink = {
       answered: (each, buffer, start, end) => {
@@ -369,7 +369,9 @@ export class Blocked implements BlockedCommand {
         followUp.answeredAt = each.answeredAt;
         followUp.submittedAt = each.submittedAt;
         settle(
-          tookNothing ? null : { domain: this.#domain(), tell: (ordered) => this.#follow(followUp, reply, ordered) },
+          tookNothing
+            ? null
+            : { domain: this.#domain(), replicate: (ordered) => this.#follow(followUp, reply, ordered) },
         );
         this.#answered(reply);
       },
@@ -443,10 +445,10 @@ export class Blocked implements BlockedCommand {
     this.#comes(false);
     this.context.clients.blocked.delete(this);
     if (this.context.client.blocked === this) this.context.client.blocks(null);
-    this.#tellInterrupted();
+    this.#resolveInterrupted();
   }
 
-  #tellInterrupted(): void {
+  #resolveInterrupted(): void {
     for (const then of this.#interrupted.splice(0)) then();
   }
 
@@ -456,12 +458,12 @@ export class Blocked implements BlockedCommand {
   }
 
   /** A stage changes, or an exclusive command runs: the command is tried again after that. */
-  #later(lane: Lane, way: Way): void {
+  #later(lane: Lane, route: BlockingRoute): void {
     const { clients } = this.context;
     const closed = clients.sequencer.blocked || clients.sequencer.router.positions.some(({ held }) => held);
     // The command keeps its lane, so that it is sent at once then: another exclusive command may be next.
     if (closed && !this.#abandoned && !lane.closed)
-      clients.waitingRoom.onceOpen(() => this.#enter(lane, way), this.place);
+      clients.waitingRoom.onceOpen(() => this.#enter(lane, route), this.place);
     else this.#retry(lane, nextTurn);
   }
 
@@ -474,7 +476,7 @@ export class Blocked implements BlockedCommand {
   /** Tries the command again when `wait` calls back. */
   #retryWhen(wait: (retry: () => void) => void): void {
     this.context.flow.holdOpen(true);
-    this.#tellInterrupted();
+    this.#resolveInterrupted();
     wait(() => this.context.flow.resume());
   }
 
@@ -514,10 +516,10 @@ export class Blocked implements BlockedCommand {
   abandon(): void {
     this.#abandoned = true;
     if (this.#queued !== null) {
-      const { lockRequest, lane, way } = this.#queued;
+      const { lockRequest, lane, route } = this.#queued;
       this.#queued = null;
       lockRequest.locks.leave(lockRequest);
-      this.#later(lane, way);
+      this.#later(lane, route);
     } else if (this.#lane === null) this.#end();
     else {
       const locks = this.context.clients.sequencer.lanes[this.#lane.server.side].locks(this.#db);

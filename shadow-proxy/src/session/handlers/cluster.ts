@@ -176,11 +176,11 @@ const replicas: Answer = (face, context) => {
 };
 
 const info: Answer = (face) => {
-  const { nodes: all, assigned } = face;
+  const { nodes: all, assignedSlots } = face;
   const facts = {
     cluster_state: 'ok',
-    cluster_slots_assigned: assigned,
-    cluster_slots_ok: assigned,
+    cluster_slots_assigned: assignedSlots,
+    cluster_slots_ok: assignedSlots,
     cluster_slots_pfail: 0,
     cluster_slots_fail: 0,
     cluster_known_nodes: all.flatMap(doorsOf).length,

@@ -2,7 +2,7 @@
 import { removeExpired } from '../../pipeline/expired.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { NOTHING, WRITE, type Operation } from '../../pipeline/operation.js';
-import { isSelect, submitTransaction, type Done, type PlacedTransaction } from '../../pipeline/transaction.js';
+import { isSelect, submitTransaction, type ExecCallback, type PlacedTransaction } from '../../pipeline/transaction.js';
 import { argumentsOf, decodeReply, wordOf } from '../../resp/decode.js';
 import { array, error } from '../../resp/encode.js';
 import type { Side } from '../../route/stage.js';
@@ -135,7 +135,7 @@ export class Exec {
   }
 
   /** EXEC is answered. @param db the client's database from now on, if the transaction was run */
-  readonly #done: Done = (operation, reply, db) => {
+  readonly #done: ExecCallback = (operation, reply, db) => {
     this.#arrive(db);
     this.context.deliver(operation, this.#withOwn(reply));
   };
@@ -224,7 +224,7 @@ export class Exec {
       if (tooWide !== undefined) sequencer.suspects.hidden(tooWide.spec.name);
       const swaps = maySwap ? sequencer.swaps.begin() : null;
       const reply = await new Promise<Buffer>((resolve, reject) => {
-        const done: Done = (_exec, bytes, db) => {
+        const done: ExecCallback = (_exec, bytes, db) => {
           this.#arrive(db);
           resolve(bytes);
         };

@@ -22,33 +22,33 @@ const PAGE_KEYS = 1000;
 /** How many random keys are tried before a scan looks for one. */
 const TRIES = 32;
 
-type Answer = (context: CommandContext, asked: Asked, owned: Matcher) => Promise<Buffer>;
+type Answer = (context: CommandContext, borrowed: BorrowedConnection, owned: Matcher) => Promise<Buffer>;
 
 /** A server, and the connection to it that belongs to this command. */
-interface Asked {
+interface BorrowedConnection {
   readonly server: Server;
   readonly connection: Connection;
 }
 
 const ANSWERS: Readonly<Record<string, Answer>> = {
-  async dbsize(context, asked, owned) {
+  async dbsize(context, borrowed, owned) {
     const { face } = context.clients;
-    if (face !== null && asked.server.identity?.mode === 'cluster') {
+    if (face !== null && borrowed.server.identity?.mode === 'cluster') {
       const slots = face.own.slots.flatMap(([first, last]) =>
         Array.from({ length: last - first + 1 }, (_, i) => ['CLUSTER', 'COUNTKEYSINSLOT', first + i]),
       );
-      const counts = await asked.connection.askAll(slots);
+      const counts = await borrowed.connection.askAll(slots);
       return integer(counts.reduce((sum, each) => sum + Number(text(each)), 0));
     }
     let count = 0;
-    for await (const keys of pages(context, asked, owned)) count += keys.length;
+    for await (const keys of pages(context, borrowed, owned)) count += keys.length;
     return integer(count);
   },
-  async randomkey(context, asked, owned) {
-    const tried = await asked.connection.askAll(Array.from({ length: TRIES }, () => ['RANDOMKEY']));
+  async randomkey(context, borrowed, owned) {
+    const tried = await borrowed.connection.askAll(Array.from({ length: TRIES }, () => ['RANDOMKEY']));
     const mine = ownedOf(tried, owned);
     if (mine.length > 0) return bulk(mine[0]);
-    for await (const keys of pages(context, asked, owned))
+    for await (const keys of pages(context, borrowed, owned))
       if (keys.length > 0) return bulk(keys[Math.floor(randomShare() * keys.length)]);
     return bulk(null, context.client.protocol);
   },
@@ -60,16 +60,16 @@ export function answerOwned(context: CommandContext, spec: CommandSpec, side: Si
   const answer = ANSWERS[name] as Answer | undefined;
   if (answer === undefined || context.parser.argc > 1) return false;
   context.clients.counts.sent(spec, context.clients.sequencer.router.default);
-  begin(context, side, name, (asked) => answer(context, asked, owned));
+  begin(context, side, name, (borrowed) => answer(context, borrowed, owned));
   return true;
 }
 
 /** Answers with the number of the slot's keys on the default authority, or with up to `limit` of them. */
 export function answerSlot(context: CommandContext, slot: number, limit: number | null): void {
   const inSlot: Matcher = (key, start, end) => hashSlot(key, start, end) === slot;
-  begin(context, context.clients.side, 'DBSIZE', async (asked) => {
+  begin(context, context.clients.side, 'DBSIZE', async (borrowed) => {
     const found: Buffer[] = [];
-    for await (const keys of pages(context, asked, inSlot)) {
+    for await (const keys of pages(context, borrowed, inSlot)) {
       found.push(...keys);
       if (limit !== null && found.length >= limit) break;
     }
@@ -77,7 +77,12 @@ export function answerSlot(context: CommandContext, slot: number, limit: number 
   });
 }
 
-function begin(context: CommandContext, side: Side, name: string, answer: (asked: Asked) => Promise<Buffer>): void {
+function begin(
+  context: CommandContext,
+  side: Side,
+  name: string,
+  answer: (borrowed: BorrowedConnection) => Promise<Buffer>,
+): void {
   context.flow.whenIdle(() => {
     ask(context, side, name, answer)
       .then((reply) => {
@@ -93,12 +98,12 @@ async function ask(
   context: CommandContext,
   side: Side,
   name: string,
-  answer: (asked: Asked) => Promise<Buffer>,
+  answer: (borrowed: BorrowedConnection) => Promise<Buffer>,
 ): Promise<Buffer> {
   const server = context.clients.sequencer.servers[side];
   try {
-    const asked = await server.askAs(context.client.credentials, name);
-    if (isError(asked)) return error(text(asked));
+    const reply = await server.askAs(context.client.credentials, name);
+    if (isError(reply)) return error(text(reply));
   } catch (problem) {
     if (problem instanceof HandshakeRefused) return error(problem.reply);
     throw problem;
@@ -132,7 +137,7 @@ export async function* openPages(
 
 async function* pages(
   context: CommandContext,
-  { server, connection }: Asked,
+  { server, connection }: BorrowedConnection,
   owned: Matcher,
 ): AsyncGenerator<Buffer[], void, undefined> {
   let cursor = FIRST_PAGE;

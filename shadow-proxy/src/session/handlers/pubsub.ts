@@ -142,14 +142,14 @@ export class Subscriptions implements Subscribed, Subscriber {
     if (spec !== undefined && (spec.handling === 'subscribe' || spec.name === 'quit' || spec.name === 'reset'))
       return false;
     if (context.clients.subscribers.moving) context.flow.retryWhen('open');
-    else this.#run([{ side: this.#someSide, frame: context.command, replies: 1 }]);
+    else this.#sendInOrder([{ side: this.#someSide, frame: context.command, replies: 1 }]);
     return true;
   }
 
   /** Sends the SUBSCRIBE, UNSUBSCRIBE and so on at hand to the servers of its channels. */
   change(spec: CommandSpec): void {
     const name = this.context.argument(0);
-    this.#run(
+    this.#sendInOrder(
       this.#partsOf(spec).map(({ side, args, replies }) => ({ side, frame: encodeCommand([name, ...args]), replies })),
     );
   }
@@ -197,7 +197,7 @@ export class Subscriptions implements Subscribed, Subscriber {
   /**
    * Sends commands one after the other, up to the first that is refused. The client is held until they are answered.
    */
-  #run(commands: readonly { side: Side; frame: Buffer; replies: number }[]): void {
+  #sendInOrder(commands: readonly { side: Side; frame: Buffer; replies: number }[]): void {
     const { context } = this;
     context.flow.hold();
     const run = async (): Promise<void> => {

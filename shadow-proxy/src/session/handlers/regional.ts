@@ -14,7 +14,14 @@ import { NOTHING, Operation, questions, type Sink } from '../../pipeline/operati
 import { isStillOpen } from '../../pipeline/transaction.js';
 import { argumentsOf, decodeReply, isError } from '../../resp/decode.js';
 import { encodeCommand, error } from '../../resp/encode.js';
-import { isRewritten, Refusal, REWRITTEN, rewrite, type Answer, type Rewritten } from '../../regional/commands.js';
+import {
+  isCounterCommand,
+  Refusal,
+  REWRITTEN,
+  rewrite,
+  type Answer,
+  type CounterCommand,
+} from '../../regional/commands.js';
 import { ErrorReply } from '../../regional/store.js';
 import type { Router, Workload } from '../../route/router.js';
 import type { CommandBytes } from '../routing.js';
@@ -28,7 +35,7 @@ export function takeRegional(context: CommandContext, spec: CommandSpec): boolea
   if (workload === null) return refuseHidden(context, spec);
   const name = spec.name.replace('|', ' ').toUpperCase();
   const layout = `"${workload.name}", whose counterLayout is per-region`;
-  if (!isRewritten(spec.name)) {
+  if (!isCounterCommand(spec.name)) {
     context.refuse(notAllowed(name, workload));
   } else if (beside !== null) {
     context.clients.counts.addRefused();
@@ -210,7 +217,7 @@ async function refusalOf(
  * Runs the commands in order. Neighbours on one counter run together, so that no other command of this region comes
  * between them.
  */
-export async function perform(plain: PlainCounters, commands: readonly Rewritten[]): Promise<Buffer[]> {
+export async function perform(plain: PlainCounters, commands: readonly CounterCommand[]): Promise<Buffer[]> {
   const replies: Buffer[] = [];
   for (let at = 0; at < commands.length;) {
     const { names, asks } = commands[at];
@@ -228,7 +235,7 @@ export async function perform(plain: PlainCounters, commands: readonly Rewritten
 /**
  * @returns the answer to each command, for each of its names
  */
-async function together(plain: PlainCounters, commands: readonly Rewritten[]): Promise<(readonly Answer[])[]> {
+async function together(plain: PlainCounters, commands: readonly CounterCommand[]): Promise<(readonly Answer[])[]> {
   const [{ names, step }] = commands;
   if (commands.length === 1) return [await Promise.all(names.map((name) => plain.run(name, step)))];
   return (

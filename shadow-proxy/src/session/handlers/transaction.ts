@@ -1,6 +1,6 @@
 /** MULTI … EXEC of one client. The commands are queued in the proxy, and answered QUEUED. */
 import type { CommandSpec } from '../../command/table.js';
-import { Refusal, rewrite, type Rewritten } from '../../regional/commands.js';
+import { Refusal, rewrite, type CounterCommand } from '../../regional/commands.js';
 import { argumentsOf } from '../../resp/decode.js';
 import { array, error, simple } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';
@@ -193,7 +193,7 @@ export class Transaction implements OpenTransaction {
         for (const { spec, workload: of } of this.#regional) context.clients.counts.sent(spec, of);
         const done = await perform(
           plain,
-          commands.filter((command): command is Rewritten => !(command instanceof Refusal)),
+          commands.filter((command): command is CounterCommand => !(command instanceof Refusal)),
         );
         return array(commands.map((command) => (command instanceof Refusal ? command.reply : done.shift()!)));
       },

@@ -4,7 +4,7 @@
  */
 import type { Lane } from '../../pipeline/lane.js';
 import { IGNORED, NOTHING, Operation, type Sink } from '../../pipeline/operation.js';
-import { isSelect, submitTransaction, type Done, type PlacedTransaction } from '../../pipeline/transaction.js';
+import { isSelect, submitTransaction, type ExecCallback, type PlacedTransaction } from '../../pipeline/transaction.js';
 import { encodeCommand, OK } from '../../resp/encode.js';
 import { isSameLogin } from '../../upstream/ask-once.js';
 import type { Workload } from '../../route/router.js';
@@ -78,7 +78,7 @@ export class Watch implements Watching {
    * @returns whether it could begin; if not, EXEC is dispatched again
    * @param db the database of the transaction's keys
    */
-  exec(transaction: PlacedTransaction, db: number, done: Done): boolean {
+  exec(transaction: PlacedTransaction, db: number, done: ExecCallback): boolean {
     const { context, lane } = this;
     const { sequencer } = context.clients;
     const lanes = sequencer.lanes[lane.server.side];
@@ -195,7 +195,7 @@ export function watch(context: CommandContext): void {
   lanes[rule.authority]
     .borrow(context.client.identity)
     .then((lane) => {
-      // A stage that changes from now on changes before the server watches the keys.
+      // The keys are not watched yet: the server sees a stage change from now on as one before WATCH.
       const watch = new Watch(context, lane, workload);
       context.client.watches(watch);
       if (context.client.closed) watch.end();

@@ -104,7 +104,7 @@ test('those who wait get it in the order in which they came; given back, it is t
   await withCandidates(async ({ candidate }) => {
     const [first, second, third] = [candidate(), candidate(), candidate()];
     await first.acquire();
-    await first.ownership.tell('x1');
+    await first.ownership.publishNote('x1');
     const order: number[] = [];
     const waiting = [second, third].map(async (each, i) => {
       await each.acquire({ standby: true });

@@ -95,14 +95,14 @@ for (const first of ['acknowledged', 'unanswered'] as const) {
       wire.send('SADD', 's', 'never answered');
       await until(() => scene.toSource.passed('up') > before);
       if (first === 'unanswered') {
-        for (const link of await scene.toSource.abandon()) link.cut();
+        for (const link of await scene.toSource.cutClients()) link.cut();
         await wire.closed;
         await scene.source.kill('SIGCONT');
         await acknowledge();
       }
       await scene.source.kill('SIGKILL');
       await wire.closed;
-      for (const link of await scene.toTarget.abandon()) link.cut();
+      for (const link of await scene.toTarget.cutClients()) link.cut();
       scene.toTarget.release();
       await until(() => scene.shard.snapshot().mirror.connected);
       assert.equal(scene.shard.snapshot().workloads[0].clean, false);
@@ -134,7 +134,7 @@ test('while the authority is up, a lost reply blocks the flip until its key is r
     const before = scene.toSource.passed('up');
     wire.send('INCR', 'k');
     await until(() => scene.toSource.passed('up') > before);
-    await scene.toSource.abandon();
+    await scene.toSource.cutClients();
     await wire.closed;
     await until(() => scene.shard.snapshot().suspects.total === 1);
     await scene.source.kill('SIGCONT');

@@ -46,7 +46,7 @@ test('effects that are still under way to the mirror when its connection is lost
     for (const link of scene.toTarget.links) link.hold('up');
     await wire.pipeline(writes('old'));
     await until(() => scene.toTarget.waiting('up') > COUNT * PADDING.length);
-    const lost = await scene.toTarget.abandon();
+    const lost = await scene.toTarget.cutClients();
     await wire.pipeline(writes('new'));
     await assertNewer(scene);
     await letThemCome(scene, lost);
@@ -63,7 +63,7 @@ test('effects that the mirror has received and not read when its connection is l
     const before = scene.toTarget.passed('up');
     await wire.pipeline(writes('old'));
     await until(() => scene.toTarget.passed('up') > before + COUNT * PADDING.length);
-    await scene.toTarget.abandon();
+    await scene.toTarget.cutClients();
     await wire.pipeline(writes('new'));
     await scene.target.kill('SIGCONT');
     await assertNewer(scene);
@@ -80,7 +80,7 @@ async function loseAuthority(scene: Scene, wire: Wire, arrived: () => boolean): 
     ),
   );
   await until(arrived);
-  const lost = await scene.toSource.abandon();
+  const lost = await scene.toSource.cutClients();
   await wire.closed;
   return lost;
 }
@@ -146,7 +146,7 @@ test('a stage does not change while a command of a lost connection may still run
     for (const link of scene.toSource.links) link.hold('up');
     wire.send('SET', 's:1', 'never answered');
     await until(() => scene.toSource.waiting('up') > 20);
-    const lost = await scene.toSource.abandon();
+    const lost = await scene.toSource.cutClients();
     await wire.closed;
     await scene.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
     await letThemCome(scene, lost);

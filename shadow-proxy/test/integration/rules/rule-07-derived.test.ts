@@ -70,7 +70,7 @@ for (const form of ['alone', 'in MULTI'] as const) {
       const again = all.flatMap(({ setup }) => [['DEL', setup[0][1]], setup[0]]);
       await derive(scene, again);
       await until(() => scene.toTarget.waiting('up') > again.length * 20);
-      for (const link of await scene.toTarget.abandon()) link.cut();
+      for (const link of await scene.toTarget.cutClients()) link.cut();
       await until(() => scene.shard.snapshot().suspects.total >= all.length);
       await derive(
         scene,
@@ -101,7 +101,7 @@ for (const form of ['alone', 'in MULTI'] as const) {
         all.flatMap((each) => FORMS[form](each).filter((command) => command !== each.look)),
       );
       assert.ok(scene.shard.snapshot().mirror.queuedBytes > 15 * FILLER.length);
-      const cut = scene.toTarget.abandon();
+      const cut = scene.toTarget.cutClients();
       for (const link of await cut) link.cut();
       scene.toTarget.release();
       await scene.assertEqual();
@@ -153,7 +153,7 @@ async function loseReply(scene: Scene, key: string, value: string): Promise<void
   for (const link of scene.toSource.links) link.hold('down');
   wire.send('SET', key, value);
   await until(async () => (await scene.client({ of: scene.source }).get(key)) === value);
-  await scene.toSource.abandon();
+  await scene.toSource.cutClients();
   await wire.closed;
 }
 

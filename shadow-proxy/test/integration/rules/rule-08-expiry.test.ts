@@ -163,7 +163,7 @@ test('a copy that is late for the mirror carries the rest of its time to live', 
     // What is lost with the connection is copied; the copies wait behind the filler.
     for (const name of NAMES) await wire.ask('PERSIST', `copied:${name}`);
     await send(scene, 'copied:');
-    await scene.toTarget.abandon();
+    await scene.toTarget.cutClients();
     await scene.target.kill('SIGCONT');
     await until(() => scene.shard.snapshot().mirror.connected && scene.shard.snapshot().suspects.total === 0);
     await scene.target.kill('SIGSTOP');
@@ -188,7 +188,7 @@ test('a key that has expired, or has less than 1 ms left, is not copied forever'
       scene.toTarget.hold('up');
       await wire.pipeline(keys.map((key, i) => ['SET', key, 'v', 'PX', 30 + (i % 200)]));
       await until(() => scene.toTarget.waiting('up') > 0);
-      const lost = await scene.toTarget.abandon();
+      const lost = await scene.toTarget.cutClients();
       for (const link of lost) link.cut();
       scene.toTarget.release();
       await scene.shard.settled();

@@ -192,7 +192,7 @@ test('a process that waits sees where the holder serves, and each sees where the
   assert.equal(await holder.claim(), true);
   assert.deepEqual((await waiter.observe()).holder?.places, { service: '', sentinel: '[fd00::1]:26379' });
   await holder.announce({ service: '[fd00::1]:6379', sentinel: '[fd00::1]:26379' });
-  await holder.tell('note');
+  await holder.publishNote('note');
   const view = await waiter.observe();
   assert.deepEqual(view.holder?.places, { service: '[fd00::1]:6379', sentinel: '[fd00::1]:26379' });
   assert.equal(view.holder.note, 'note');

@@ -128,7 +128,7 @@ test('a standby that lacks a server steps aside as soon as nobody holds the leas
 test('it does so at its next look, 250 ms later at most, after one that said goodbye', async () => {
   const scene = setting();
   const first = await owner(scene);
-  await first.ownership.tell('note1');
+  await first.ownership.publishNote('note1');
   const second = scene.candidate();
   const acquired = watched(second.ownership.acquire({ standby: true, needed }));
   await clock.advance(1_000);
@@ -316,8 +316,8 @@ test('a new note is known when the one that waits says so: at its next look', as
   const second = scene.candidate();
   void second.ownership.acquire({ standby: true, needed }).catch(() => undefined);
   await clock.advance(1_000);
-  await first.ownership.tell('note2');
-  const known = watched(first.ownership.known('note2'));
+  await first.ownership.publishNote('note2');
+  const known = watched(first.ownership.waitForNote('note2'));
   await clock.advance(200);
   assert.equal(known.state, 'pending');
   await clock.advance(100);
@@ -333,14 +333,14 @@ test('one that could not serve in the new stages does not say so, and is named a
   const knows = (): Promise<boolean> => Promise.resolve(able);
   void second.ownership.acquire({ standby: true, needed, knows }).catch(() => undefined);
   await clock.advance(1_000);
-  await first.ownership.tell('note2');
-  const late = watched(first.ownership.known('note2'));
+  await first.ownership.publishNote('note2');
+  const late = watched(first.ownership.waitForNote('note2'));
   await clock.advance(999);
   assert.equal(late.state, 'pending');
   await clock.advance(100);
   assert.match(String(late.value), /^127\.0\.0\.1:\d+$/);
   able = true;
-  const known = watched(first.ownership.known('note2'));
+  const known = watched(first.ownership.waitForNote('note2'));
   await clock.advance(300);
   assert.deepEqual(known.value, []);
   for (const each of [second, first]) each.ownership.close();
@@ -349,15 +349,15 @@ test('one that could not serve in the new stages does not say so, and is named a
 test('its word at one of both servers is enough, and nobody is waited for where nobody waits', async () => {
   const scene = setting();
   const first = await owner(scene);
-  await first.ownership.tell('note2');
-  assert.deepEqual(await first.ownership.known('note2'), []);
+  await first.ownership.publishNote('note2');
+  assert.deepEqual(await first.ownership.waitForNote('note2'), []);
   const second = scene.candidate();
   void second.ownership.acquire({ standby: true, needed }).catch(() => undefined);
   await clock.advance(1_000);
   // What it says at the target does not arrive.
   const waiter = [...scene.target.callers.values()].find(({ name }) => name.includes(':waits:'))!;
   waiter.name = waiter.name.replace('note2', 'note1');
-  const known = watched(first.ownership.known('note2'));
+  const known = watched(first.ownership.waitForNote('note2'));
   await clock.settle();
   assert.deepEqual([known.state, known.value], ['fulfilled', []]);
   for (const each of [second, first]) each.ownership.close();

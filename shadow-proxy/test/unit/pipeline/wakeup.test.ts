@@ -1,7 +1,7 @@
 /** Wakeups: which clients they wait for, which keys they hold, and when their effects are appended. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { KeyLocks, type BlockedClient, type Taken } from '../../../src/pipeline/key-locks.js';
+import { KeyLocks, type BlockedClient, type WakeupEffect } from '../../../src/pipeline/key-locks.js';
 import type { Lane } from '../../../src/pipeline/lane.js';
 import { Wakeup } from '../../../src/pipeline/wakeup.js';
 import type { Server } from '../../../src/upstream/server.js';
@@ -32,9 +32,9 @@ const client = (...waitsOn: string[]): BlockedClient => ({
   unordered: false,
 });
 
-const took = (domain: string, log: string[]): Taken => ({
+const took = (domain: string, log: string[]): WakeupEffect => ({
   domain,
-  tell: (ordered) => void log.push(`${domain} ${ordered ? 'in order' : 'in any order'}`),
+  replicate: (ordered) => void log.push(`${domain} ${ordered ? 'in order' : 'in any order'}`),
 });
 
 const turns = async (): Promise<void> => {
@@ -228,7 +228,7 @@ test('while a blocking command is on its way, the server is asked about it alone
   assert.equal(woken.wakeup, wakeup, 'the command may not have run when the server said so');
   const log: string[] = [];
   wakeup.settled(woken, took('*', log));
-  wakeup.settled(writer, { domain: '*', tell: (ordered) => void log.push(ordered ? 'first' : 'in any order') });
+  wakeup.settled(writer, { domain: '*', replicate: (ordered) => void log.push(ordered ? 'first' : 'in any order') });
   assert.deepEqual([log, locks.withheld, locks.reservedSince()], [['first', '* in order'], 0, []]);
 });
 

@@ -1,7 +1,7 @@
 /** What Redis 8.6 to 8.10 write: by the payloads of an 8.6, and of later ones by their format. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isLastingString } from '../../../src/copy/key/put.js';
+import { isLastingString } from '../../../src/copy/key/copy-commands.js';
 import { ListpackWriter } from '../../../src/copy/rdb/listpack.js';
 import { decodeDump, openString, transcode, TranscodeError } from '../../../src/copy/rdb/transcode.js';
 import { REFUSED } from '../../../src/copy/rdb/types.js';

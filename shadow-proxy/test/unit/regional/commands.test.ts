@@ -1,7 +1,7 @@
 /** How a command on a counter with one part per region is rewritten, and which commands are refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isRewritten, Refusal, rewrite, REWRITTEN } from '../../../src/regional/commands.js';
+import { isCounterCommand, Refusal, rewrite, REWRITTEN } from '../../../src/regional/commands.js';
 
 /** The refusal of a command, or null. */
 function refused(command: string): string | null {
@@ -35,6 +35,6 @@ test('a time to live is a number in reach, without options', () => {
 });
 
 test('the commands that are rewritten are those that the error message lists', () => {
-  assert.deepEqual(['incr', 'get', 'ttl', 'set', 'append'].map(isRewritten), [true, true, true, false, false]);
+  assert.deepEqual(['incr', 'get', 'ttl', 'set', 'append'].map(isCounterCommand), [true, true, true, false, false]);
   assert.match(REWRITTEN, /^INCR, DECR, .*PTTL$/);
 });

@@ -1,7 +1,7 @@
 /** What clients may take, and for how long they may do nothing: at, below and above each limit. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { ClientLimits, type ClientBounds, type Weighed } from '../../../src/session/client-limits.js';
+import { ClientLimits, type ClientBounds, type ClientUsage } from '../../../src/session/client-limits.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 const clock = FakeClock.install();
@@ -15,7 +15,7 @@ const BOUNDS: ClientBounds = {
   idleMs: 5_000,
 };
 
-type Client = Weighed & { readonly closed: boolean; bytes: number };
+type Client = ClientUsage & { readonly closed: boolean; bytes: number };
 
 function client({ bytes = 0, mustLogIn = false, isIdle = false, activeAt = clock.now } = {}): Client {
   const socket = { destroyed: false, destroy: () => (socket.destroyed = true) };
@@ -24,7 +24,7 @@ function client({ bytes = 0, mustLogIn = false, isIdle = false, activeAt = clock
       bytes,
       mustLogIn,
       isIdle,
-      client: { socket, connectedAt: clock.now, activeAt } as unknown as Weighed['client'],
+      client: { socket, connectedAt: clock.now, activeAt } as unknown as ClientUsage['client'],
     },
     get closed() {
       return socket.destroyed;

@@ -22,7 +22,7 @@ test('a slot is this shard’s, another’s, or nobody’s', () => {
     [99, 100, 199, 200].map((slot) => face.redirect(slot)),
     [null, 'MOVED 100 10.0.0.1:7001', 'MOVED 199 10.0.0.1:7001', 'CLUSTERDOWN Hash slot not served'],
   );
-  assert.equal(face.assigned, 200);
+  assert.equal(face.assignedSlots, 200);
 });
 
 test('a frozen slot is refused with the reason, others are not', () => {

@@ -361,11 +361,11 @@ const STATES: readonly State[] = [
         },
       ),
       'EXEC after the client has to log in': async ({ client }) => {
-        client.client.login.standing.source = 'unauthenticated';
+        client.client.login.states.source = 'unauthenticated';
         client.mustLogIn = true;
         await send('EXEC')({ client } as Scene);
         client.mustLogIn = false;
-        client.client.login.standing.source = 'admitted';
+        client.client.login.states.source = 'admitted';
       },
       'flip, then EXEC': steps(beginFlip, send('EXEC'), endFlip),
       'server lost while EXEC is in flight': steps(send('EXEC'), serverLost),

@@ -5,13 +5,17 @@ import type { WorkloadEvidence } from '../../../src/storage/evidence.js';
 import type { GateFacts } from '../../../src/stages/gate-facts.js';
 import type { Gate } from '../../../src/stages/gates.js';
 import { nextStageOf } from '../../../src/stages/next-stage.js';
-import { nextPoint, type Standing } from '../../../src/stages/promotion.js';
+import { nextPoint, type PromotionState } from '../../../src/stages/promotion.js';
 
 const NOW = new Date('2026-03-04T12:00:00Z');
 const evidence = { stage: 'shadow' } as WorkloadEvidence;
 const facts = { evidence, latencies: [] as GateFacts['latencies'] } as GateFacts;
 const GATE = { name: 'time' } as Gate;
-const standing = (stage: Standing['stage'], percent = 100, more: Partial<Standing> = {}): Standing => ({
+const standing = (
+  stage: PromotionState['stage'],
+  percent = 100,
+  more: Partial<PromotionState> = {},
+): PromotionState => ({
   stage,
   percent,
   spanning: 0,
@@ -47,7 +51,7 @@ test('after complete nothing comes, and no gate is judged', () => {
 
 test('each stage has one next stage; live goes by 1, 10, 50 and 100 % of the keys', () => {
   const path: string[] = [];
-  for (let at: Standing = standing('off'); at.stage !== 'complete';) {
+  for (let at: PromotionState = standing('off'); at.stage !== 'complete';) {
     const { stage, percent } = nextPoint(at);
     path.push(stage === 'live' ? `${stage} ${percent}` : stage);
     at = standing(stage, percent);

@@ -14,8 +14,8 @@ test('AUTH asks the authority of the default workload, and holds the client mean
   await settled();
   assert.deepEqual([asked, client.replies], [[['ann', 'secret']], ['+OK']]);
   assert.deepEqual(client.client.credentials, { username: 'ann', password: 'secret' });
-  assert.equal(client.client.login.standing.target, 'admitted');
-  assert.equal(client.client.login.standing.source, 'unknown', 'the other server has its own say');
+  assert.equal(client.client.login.states.target, 'admitted');
+  assert.equal(client.client.login.states.source, 'unknown', 'the other server has its own say');
 });
 
 test('AUTH behind commands in flight waits for their replies', async () => {

@@ -7,18 +7,18 @@
 import { PERSISTENT, type KeyLife } from '../../resp/key-life.js';
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
-import type { CopiedKey, Held } from './held.js';
+import type { CopiedKey, KeyDump } from './key-dump.js';
 import {
   isLastingString,
   isRemoval,
   isTimed,
-  putPair,
-  put,
+  appendPair,
+  appendCopy,
   refusalOf,
-  shortened,
-  type Put,
-  type Taker,
-} from './put.js';
+  withTtlsShortened,
+  type PendingCopy,
+  type CopyTarget,
+} from './copy-commands.js';
 import { printableBytes } from '../../text/printable.js';
 
 const MSET = Buffer.from('$4\r\nMSET\r\n');
@@ -38,11 +38,11 @@ interface Outcome {
 
 const SET: Outcome = { refusal: null, removed: null, life: PERSISTENT, miscounted: false };
 
-export class Puts<K extends Pick<CopiedKey, 'key'>> {
+export class CopyBatch<K extends Pick<CopiedKey, 'key'>> {
   /** What the MSET sets. */
   readonly #strings: K[] = [];
   readonly #pairs: CommandWriter;
-  readonly #others: Put<K>[] = [];
+  readonly #others: PendingCopy<K>[] = [];
   readonly #commands: CommandWriter;
 
   /**
@@ -53,18 +53,18 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
   constructor(
     bytes: number,
     private readonly together: boolean,
-    private readonly taker?: Taker,
+    private readonly taker?: CopyTarget,
   ) {
     this.#pairs = new CommandWriter(bytes >> 1);
     this.#commands = new CommandWriter(bytes >> 1);
   }
 
   /** @throws {TranscodeError} as `put`; nothing is added then */
-  add(key: K, held: Held): void {
-    if (this.together && isLastingString(held)) {
-      putPair(key.key, held.payload, this.#pairs);
+  add(key: K, dump: KeyDump): void {
+    if (this.together && isLastingString(dump)) {
+      appendPair(key.key, dump.payload, this.#pairs);
       this.#strings.push(key);
-    } else this.#others.push(put(key, held, this.#commands, this.taker));
+    } else this.#others.push(appendCopy(key, dump, this.#commands, this.taker));
   }
 
   get keys(): K[] {
@@ -90,7 +90,7 @@ export class Puts<K extends Pick<CopiedKey, 'key'>> {
     const from = out.length;
     const frame = out.raw(others).finish();
     const timed = this.#others.some(isTimed);
-    return { frame, shorten: timed ? (ms) => shortened(frame, this.#others, ms, from) : null };
+    return { frame, shorten: timed ? (ms) => withTtlsShortened(frame, this.#others, ms, from) : null };
   }
 
   /** Passes the mirror's replies, from the first one on. */

@@ -13,7 +13,7 @@ export interface CopiedKey {
   readonly workload: Workload;
 }
 
-export interface Held {
+export interface KeyDump {
   /** As DUMP gave it; null if the key is not there. */
   readonly payload: Buffer | null;
   /** `absent` if there is no payload. */
@@ -21,7 +21,7 @@ export interface Held {
 }
 
 /** The questions about one key: DUMP and PTTL. */
-export const QUESTIONS = 2;
+export const COMMANDS_PER_KEY = 2;
 
 const DUMP = Buffer.from('*2\r\n$4\r\nDUMP\r\n');
 const PTTL = Buffer.from('*2\r\n$4\r\nPTTL\r\n');
@@ -29,23 +29,23 @@ const PTTL = Buffer.from('*2\r\n$4\r\nPTTL\r\n');
 const QUESTION_BYTES = 96;
 
 /** What is there under each of the keys, and how long it stays. */
-export function questionsAbout(keys: readonly CopiedKey[]): Buffer {
+export function keyDumpCommands(keys: readonly CopiedKey[]): Buffer {
   const out = new CommandWriter(keys.length * QUESTION_BYTES);
   for (const { key } of keys) out.raw(DUMP).argument(key).raw(PTTL).argument(key);
   return out.finish();
 }
 
-export const ABSENT: Held = { payload: null, life: NO_KEY };
+export const ABSENT: KeyDump = { payload: null, life: NO_KEY };
 
 /** Decodes the answers to the questions. A hash without fields counts as a missing key. */
-export const heldAs = (payload: Buffer | null, life: KeyLife): Held =>
+export const keyDump = (payload: Buffer | null, life: KeyLife): KeyDump =>
   payload === null || isEmptyHash(payload) ? ABSENT : { payload, life };
 
 /** The answers about one key, or the error with which the server refused. */
-export function readHeld(replies: Scalars): Held | string {
+export function readKeyDump(replies: Scalars): KeyDump | string {
   const refusal = replies.isError ? printableBytes(replies.text()) : null;
   const payload = refusal === null ? replies.bytes() : null;
   if (replies.isError) return printableBytes(replies.text());
   const life = lifeFromPttl(replies.integer());
-  return refusal ?? heldAs(payload, life);
+  return refusal ?? keyDump(payload, life);
 }

@@ -2,7 +2,7 @@
 import { NO_KEY, lifeFromPttl, pttlOf } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Puts } from '../../../src/copy/key/puts.js';
+import { CopyBatch } from '../../../src/copy/key/copy-batch.js';
 import { encodeDump, TranscodeError, type Value } from '../../../src/copy/rdb/transcode.js';
 import { decodeReply } from '../../../src/resp/decode.js';
 import { Scalars } from '../../../src/resp/scalars.js';
@@ -12,8 +12,8 @@ const string = (text: string): Value => ({ type: 'string', bytes: Buffer.from(te
 const list: Value = { type: 'list', items: [Buffer.from('a')] };
 const ABSENT = { payload: null, life: NO_KEY };
 
-function putsOf(keys: Readonly<Record<string, ReturnType<typeof held> | typeof ABSENT>>): Puts<{ key: Buffer }> {
-  const puts = new Puts<{ key: Buffer }>(64, true);
+function putsOf(keys: Readonly<Record<string, ReturnType<typeof held> | typeof ABSENT>>): CopyBatch<{ key: Buffer }> {
+  const puts = new CopyBatch<{ key: Buffer }>(64, true);
   for (const [key, each] of Object.entries(keys)) puts.add({ key: Buffer.from(key) }, each);
   return puts;
 }
@@ -29,7 +29,7 @@ function commandsIn(frame: Buffer): string[][] {
   return commands;
 }
 
-function outcomesOf(puts: Puts<{ key: Buffer }>, answers: string): Record<string, unknown> {
+function outcomesOf(puts: CopyBatch<{ key: Buffer }>, answers: string): Record<string, unknown> {
   const outcomes: Record<string, unknown> = {};
   const replies = new Scalars(Buffer.from(answers));
   puts.each(

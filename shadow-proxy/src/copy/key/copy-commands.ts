@@ -3,13 +3,13 @@ import { NO_KEY, isOver, type KeyLife } from '../../resp/key-life.js';
 import type { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import { isSince } from '../../upstream/identity.js';
-import type { CopiedKey, Held } from './held.js';
+import type { CopiedKey, KeyDump } from './key-dump.js';
 import { checkFooter, FOOTER } from '../rdb/footer.js';
 import type { FieldTtlForm } from '../rdb/encode.js';
 import { mayExpireFields, withFieldTtls } from '../rdb/field-ttl.js';
 import { MAX_REPACKED, repackHash } from '../rdb/repack.js';
 import { Span } from '../rdb/span.js';
-import { openString, transcode, type Found } from '../rdb/transcode.js';
+import { openString, transcode, type PayloadDefects } from '../rdb/transcode.js';
 import { SINCE, TYPES, WRITTEN } from '../rdb/types.js';
 import { printableBytes } from '../../text/printable.js';
 
@@ -30,7 +30,7 @@ const UNLINK = Buffer.from('*2\r\n$6\r\nUNLINK\r\n');
 export const COMMAND_BYTES = 96;
 
 /** What copies have to know about the server that gets them. */
-export interface Taker {
+export interface CopyTarget {
   /** `redis_version` */
   readonly version: string;
   /** Whether its streams count their entries. */
@@ -42,10 +42,10 @@ export interface Taker {
 }
 
 /** A form that each supported server can read. */
-const ANY: Taker = { version: '0', countsEntries: false, fieldTtlForm: null, fullBacklengths: false };
+const ANY_TARGET: CopyTarget = { version: '0', countsEntries: false, fieldTtlForm: null, fullBacklengths: false };
 
 /** A key whose copy is on its way, with the place of its TTL in the commands: an argument and its length line. */
-export interface Put<K> {
+export interface PendingCopy<K> {
   readonly key: K;
   /** How many commands, and so replies, it takes. */
   readonly commands: number;
@@ -64,12 +64,12 @@ export interface Put<K> {
  * @param taker absent: any supported server
  * @throws {TranscodeError} if the payload is damaged, unknown or a module's, or the mirror cannot hold the value
  */
-export function put<K extends Pick<CopiedKey, 'key'>>(
+export function appendCopy<K extends Pick<CopiedKey, 'key'>>(
   key: K,
-  { payload, life }: Held,
+  { payload, life }: KeyDump,
   to: CommandWriter,
-  taker: Taker = ANY,
-): Put<K> {
+  taker: CopyTarget = ANY_TARGET,
+): PendingCopy<K> {
   const name = key.key;
   // The key may have expired between the two questions. With less than 1 ms left the next command still finds it.
   if (payload === null || isOver(life)) {
@@ -78,8 +78,8 @@ export function put<K extends Pick<CopiedKey, 'key'>>(
   }
   const isString = payload[0] === WRITTEN.string;
   let miscounted = false;
-  if (isString) putString(name, payload, life.state === 'expires' ? 5 : 3, to);
-  else miscounted = putOther(name, payload, to, taker);
+  if (isString) appendString(name, payload, life.state === 'expires' ? 5 : 3, to);
+  else miscounted = appendRestore(name, payload, to, taker);
   if (life.state !== 'expires') return { key, commands: 1, life, ttlStart: 0, ttlEnd: 0, miscounted };
   if (isString) to.raw(PX);
   else to.raw(PEXPIRE).argument(name);
@@ -89,20 +89,20 @@ export function put<K extends Pick<CopiedKey, 'key'>>(
 }
 
 /** Whether the key is a string without a time to live. */
-export const isLastingString = (held: Held): held is Held & { readonly payload: Buffer } =>
-  held.payload !== null && held.life.state === 'persistent' && held.payload[0] === WRITTEN.string;
+export const isLastingString = (dump: KeyDump): dump is KeyDump & { readonly payload: Buffer } =>
+  dump.payload !== null && dump.life.state === 'persistent' && dump.payload[0] === WRITTEN.string;
 
 /** Adds the name of a key and the string that it holds, as arguments. @throws {TranscodeError} */
-export function putPair(name: Buffer, payload: Buffer, to: CommandWriter): void {
-  const taken = openValue(payload);
+export function appendPair(name: Buffer, payload: Buffer, to: CommandWriter): void {
+  const decoded = openValue(payload);
   to.argument(name);
-  putValue(taken, to);
+  appendValue(decoded, to);
 }
 
-function putString(name: Buffer, payload: Buffer, args: number, to: CommandWriter): void {
-  const taken = openValue(payload);
+function appendString(name: Buffer, payload: Buffer, args: number, to: CommandWriter): void {
+  const decoded = openValue(payload);
   to.command(args).raw(SET).argument(name);
-  putValue(taken, to);
+  appendValue(decoded, to);
 }
 
 const value = new Span();
@@ -114,16 +114,16 @@ function openValue(payload: Buffer): Buffer | null {
   return value.open(payload, 1, limit) && value.next === limit ? null : openString(payload);
 }
 
-function putValue(taken: Buffer | null, to: CommandWriter): void {
-  if (taken === null) to.argument(value.bytes, value.start, value.end);
-  else to.argument(taken);
+function appendValue(decoded: Buffer | null, to: CommandWriter): void {
+  if (decoded === null) to.argument(value.bytes, value.start, value.end);
+  else to.argument(decoded);
 }
 
 const repacked = Buffer.allocUnsafeSlow(MAX_REPACKED);
 
 /** Whether it is a stream that counts its entries wrongly. */
-function putOther(name: Buffer, payload: Buffer, to: CommandWriter, taker: Taker): boolean {
-  const found: Found = { miscounted: false };
+function appendRestore(name: Buffer, payload: Buffer, to: CommandWriter, taker: CopyTarget): boolean {
+  const defects: PayloadDefects = { miscounted: false };
   const version = checkFooter(payload);
   const form = taker.fieldTtlForm;
   const size = repackHash(payload, version, RDB_VERSION, repacked);
@@ -133,31 +133,32 @@ function putOther(name: Buffer, payload: Buffer, to: CommandWriter, taker: Taker
     ? withFieldTtls(payload, form)
     : size > 0
       ? null
-      : transcode(payload, target, version, taker.fullBacklengths, found);
+      : transcode(payload, target, version, taker.fullBacklengths, defects);
   to.raw(RESTORE).argument(name).raw(NO_EXPIRY);
   if (restored === null) to.argument(repacked, 0, size);
   else to.argument(restored);
   to.raw(REPLACE);
-  return found.miscounted;
+  return defects.miscounted;
 }
 
-function streamVersionOf({ version, countsEntries }: Taker): number {
+function streamVersionOf({ version, countsEntries }: CopyTarget): number {
   if (!countsEntries) return RDB_VERSION;
   return isSince(version, [7, 2]) ? SINCE.activeTime : SINCE.streamCounters;
 }
 
 /** Whether the command deletes the key on the mirror: the authority lacks it, or will lack it within 1 ms. */
-export const isRemoval = ({ life }: Put<unknown>): boolean => isOver(life);
+export const isRemoval = ({ life }: PendingCopy<unknown>): boolean => isOver(life);
 
 /** Whether the command gives the mirror's key a TTL. */
-export const isTimed = (put: Put<unknown>): put is Put<unknown> & { readonly life: { readonly ms: number } } =>
-  put.ttlStart > 0;
+export const isTimed = (
+  put: PendingCopy<unknown>,
+): put is PendingCopy<unknown> & { readonly life: { readonly ms: number } } => put.ttlStart > 0;
 
 /**
  * The same commands with what is left of their times to live: at the least 1 ms, for 0 would mean no expiry.
  * @param base where in the frame they begin
  */
-export function shortened(frame: Buffer, puts: readonly Put<unknown>[], ms: number, base = 0): Buffer {
+export function withTtlsShortened(frame: Buffer, puts: readonly PendingCopy<unknown>[], ms: number, base = 0): Buffer {
   const out = new CommandWriter(frame.length);
   let from = 0;
   for (const put of puts) {
@@ -169,7 +170,7 @@ export function shortened(frame: Buffer, puts: readonly Put<unknown>[], ms: numb
 }
 
 /** Passes the answers to a key's commands, in order; the first refusal, or null. */
-export function refusalOf({ commands }: Put<unknown>, replies: Scalars): string | null {
+export function refusalOf({ commands }: PendingCopy<unknown>, replies: Scalars): string | null {
   let refusal: string | null = null;
   for (let i = 0; i < commands; i++) {
     const said = replies.isError ? printableBytes(replies.text()) : null;

@@ -2,7 +2,7 @@
 import { NO_KEY, lifeFromPttl, PERSISTENT } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isRemoval, put, refusalOf, shortened } from '../../../src/copy/key/put.js';
+import { isRemoval, appendCopy, refusalOf, withTtlsShortened } from '../../../src/copy/key/copy-commands.js';
 import { encodeDump, openString, TranscodeError } from '../../../src/copy/rdb/transcode.js';
 import type { Value } from '../../../src/copy/rdb/transcode.js';
 import { decodeReply } from '../../../src/resp/decode.js';
@@ -39,7 +39,7 @@ test('each key is put with its time to live, and what waits is put with what is 
     absent: { payload: null, life: NO_KEY },
   };
   const writer = new CommandWriter();
-  const puts = Object.entries(cases).map(([name, each]) => put({ key: Buffer.from(name) }, each, writer));
+  const puts = Object.entries(cases).map(([name, each]) => appendCopy({ key: Buffer.from(name) }, each, writer));
   const frame = writer.finish();
   const wanted = (string5s: string, short: string, list: string): string[][] => [
     ['SET', 'none', 'v'],
@@ -57,7 +57,7 @@ test('each key is put with its time to live, and what waits is put with what is 
     commandsIn(frame).length,
   );
   // SET would refuse 0.
-  assert.deepEqual(commandsIn(shortened(frame, puts, 60.4)), wanted('4940', '1', '69940'));
+  assert.deepEqual(commandsIn(withTtlsShortened(frame, puts, 60.4)), wanted('4940', '1', '69940'));
 });
 
 test('a string is set to what it is, however its payload has it', () => {
@@ -71,28 +71,31 @@ test('a string is set to what it is, however its payload has it', () => {
   };
   for (const [name, payload] of Object.entries(payloads)) {
     const writer = new CommandWriter();
-    put({ key: Buffer.from(name) }, { payload, life: PERSISTENT }, writer);
+    appendCopy({ key: Buffer.from(name) }, { payload, life: PERSISTENT }, writer);
     const value = openString(payload)!.toString('latin1');
     assert.deepEqual(commandsIn(writer.finish()), [['SET', name, value]]);
   }
   const damaged = seal([0, 0xc3, 5, 11, 0, 97, 0xe0, 0, 0], 10);
   const writer = new CommandWriter();
-  assert.throws(() => put({ key: Buffer.from('k') }, { payload: damaged, life: PERSISTENT }, writer), TranscodeError);
+  assert.throws(
+    () => appendCopy({ key: Buffer.from('k') }, { payload: damaged, life: PERSISTENT }, writer),
+    TranscodeError,
+  );
   assert.equal(writer.length, 0, 'nothing of a command that cannot be');
 });
 
 test('a key that no longer existed when its value was read is deleted, whatever its TTL was', () => {
   const writer = new CommandWriter();
-  const removal = put({ key: Buffer.from('k') }, { payload: null, life: lifeFromPttl(5_000) }, writer);
+  const removal = appendCopy({ key: Buffer.from('k') }, { payload: null, life: lifeFromPttl(5_000) }, writer);
   assert.deepEqual(commandsIn(writer.finish()), [['UNLINK', 'k']]);
-  const kept = put({ key: Buffer.from('k') }, held(string, 5_000), new CommandWriter());
+  const kept = appendCopy({ key: Buffer.from('k') }, held(string, 5_000), new CommandWriter());
   assert.deepEqual([isRemoval(removal), isRemoval(kept)], [true, false]);
 });
 
 test('the first refusal among the answers to a key counts, and the next key begins behind them', () => {
   const of = (answers: string, commands: number): readonly [string | null, number] => {
     const replies = new Scalars(Buffer.from(answers));
-    const { key, ...rest } = put({ key: Buffer.from('k') }, held(list, 5_000), new CommandWriter());
+    const { key, ...rest } = appendCopy({ key: Buffer.from('k') }, held(list, 5_000), new CommandWriter());
     return [refusalOf({ key, ...rest, commands }, replies), replies.at];
   };
   assert.deepEqual(of('+OK\r\n:1\r\n+X\r\n', 2), [null, 9]);

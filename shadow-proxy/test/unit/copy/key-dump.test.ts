@@ -2,7 +2,7 @@
 import { NO_KEY, PERSISTENT } from '../../../src/resp/key-life.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readHeld } from '../../../src/copy/key/held.js';
+import { readKeyDump } from '../../../src/copy/key/key-dump.js';
 import { Scalars } from '../../../src/resp/scalars.js';
 import { seal } from '../../integration/rdb/seal.js';
 
@@ -23,9 +23,9 @@ const LISTPACK = [16, 7, 7, 0, 0, 0, 0, 0, 255];
 
 test('a hash without a field is as good as no key, and nothing else is', () => {
   const none = { payload: null, life: NO_KEY };
-  assert.deepEqual(readHeld(answers(null, -2)), none);
+  assert.deepEqual(readKeyDump(answers(null, -2)), none);
   for (const payload of [seal(ZIPLIST, 9), seal(LISTPACK, 10)]) {
-    for (const pttl of [-1, 5_000]) assert.deepEqual(readHeld(answers(payload, pttl)), none);
+    for (const pttl of [-1, 5_000]) assert.deepEqual(readKeyDump(answers(payload, pttl)), none);
   }
   const others = [
     [0, 11, ...ZIPLIST.slice(2)],
@@ -33,5 +33,5 @@ test('a hash without a field is as good as no key, and nothing else is', () => {
     [13, 15, 15, 0, 0, 0, 12, 0, 0, 0, 2, 0, 0, 0xf2, 2, 0xf3, 255],
     [...ZIPLIST, 0],
   ].map((bytes) => seal(bytes, 9));
-  for (const payload of others) assert.deepEqual(readHeld(answers(payload, -1)), { payload, life: PERSISTENT });
+  for (const payload of others) assert.deepEqual(readKeyDump(answers(payload, -1)), { payload, life: PERSISTENT });
 });
