@@ -208,7 +208,7 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'a-lease-is-not-tried-again',
     file: OWNERSHIP,
-    from: 'this.#retries.delete(lease);\n        if (!lease.held) this.#tryAgain(lease);',
+    from: 'this.#retries.delete(lease);\n          if (!lease.held) this.#tryAgain(lease);',
     to: 'this.#retries.delete(lease);',
     tests: ownership,
   },

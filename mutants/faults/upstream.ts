@@ -61,8 +61,8 @@ export const UPSTREAM: readonly Fault[] = [
   {
     id: 'a-new-connection-may-lead-to-another-server',
     file: 'shadow-proxy/src/upstream/server.ts',
-    from: 'if (!this.#leadsHere(connection)) await this.#follow(connection);',
-    to: '',
+    from: 'await this.identify();\n      if (!this.#leadsHere(connection)) await this.#follow(connection);',
+    to: 'await this.identify();',
     tests: ['integration/stages/servers'],
   },
   {

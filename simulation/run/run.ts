@@ -234,7 +234,7 @@ class Run {
     const isCalm = (): boolean => {
       if (scene.now <= checkAt || load.waiting.length > 0 || scene.isClockUnknown || !isWell()) return false;
       checkAt = scene.now + CHECK_MS;
-      return checks.isClean && this.#fenceProblem === null;
+      return checks.isClean && this.#fenceProblem === null && !scene.world.network.isSilent;
     };
     const isOver = await scene.world.events.run(() => scene.finding !== null || isCalm(), SETTLE_MS);
     if (scene.finding !== null) return;

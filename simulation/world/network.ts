@@ -70,6 +70,11 @@ export class Network {
     this.#moved.clear();
   }
 
+  /** Whether something that was sent does not arrive for a while. */
+  get isSilent(): boolean {
+    return [...this.connections].some(({ near, far }) => near.isSilent || far.isSilent);
+  }
+
   /** `connected` is called when the other host has accepted, `closed` of the end where it refuses. */
   connect(owner: Owner, from: string, address: Address, connected: () => void): End {
     const to = this.#moved.get(nameOf(address)) ?? address;
@@ -204,6 +209,10 @@ export class End {
     if (!this.#paused) return;
     this.#paused = false;
     this.#schedule();
+  }
+
+  get isSilent(): boolean {
+    return !this.isClosed && this.#silentUntil > this.connection.network.events.now;
   }
 
   /** Nothing arrives here for so long; what was sent comes afterwards. */

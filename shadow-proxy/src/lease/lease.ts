@@ -208,7 +208,7 @@ export class Lease {
       if (this.dialer.followsMaster) await requireMaster(connection, this.dialer.label);
       const info = await connection.ask('INFO', 'server');
       if (isError(info)) throw new HandshakeRefused(refusalOf(this.side, this.dialer, text(info)));
-      this.runId = runIdIn(info);
+      this.runId = connection.runId = runIdIn(info);
       if (connection.ended) throw new ConnectionLost('the server closed the connection');
       return [address, connection];
     } catch (error) {

@@ -412,19 +412,26 @@ export class Ownership {
 
   #tryAgain(lease: Lease): void {
     if (this.#ended || this.#retries.has(lease)) return;
-    const later = (): void => {
-      if (this.#ended || lease.held) return;
-      const timer = after(OBSERVE_MS, () => {
-        this.#retries.delete(lease);
-        if (!lease.held) this.#tryAgain(lease);
-      });
-      this.#retries.set(lease, timer.unref());
-    };
-    lease.regain().then(later, later);
+    lease.regain().catch(() => undefined);
+  }
+
+  /** Takes the lease at a server; where that fails, it is tried again until it succeeds. */
+  async #regain(lease: Lease): Promise<void> {
+    try {
+      await this.#takeAgain(lease);
+    } finally {
+      if (!this.#ended && !lease.held && !this.#retries.has(lease)) {
+        const timer = after(OBSERVE_MS, () => {
+          this.#retries.delete(lease);
+          if (!lease.held) this.#tryAgain(lease);
+        });
+        this.#retries.set(lease, timer.unref());
+      }
+    }
   }
 
   /** Takes the lease at a server whose connection was lost, or that could not be reached before. */
-  async #regain(lease: Lease): Promise<void> {
+  async #takeAgain(lease: Lease): Promise<void> {
     if (this.#ended) throw this.#ended;
     const { tenure } = lease;
     await lease.open('holds');

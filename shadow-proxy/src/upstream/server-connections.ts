@@ -71,6 +71,9 @@ export interface ConnectionsContext {
   refused(reply: string): void;
 }
 
+/** Why a connection is closed that leads to another server than the one that answers questions. */
+export const MOVED = 'the address leads to another server now';
+
 export class ServerConnections {
   /** Connections whose handshake is not finished: a server that hangs may never answer them. */
   readonly #greeting = new Set<Connection>();
@@ -195,7 +198,7 @@ export class ServerConnections {
   keepTo(runId: string): void {
     for (const connection of this.list())
       if (connection !== this.by.lease.connection && connection.runId !== '' && connection.runId !== runId)
-        connection.destroy(new ConnectionLost('the address leads to another server now'));
+        connection.destroy(new ConnectionLost(MOVED));
   }
 
   /** Closes the connection for questions: the next question goes to the server to which the address leads then. */

@@ -31,7 +31,7 @@ import { Privileges } from './privileges.js';
 import { ServerClock } from './server-clock.js';
 import { commandsIn } from './server-commands.js';
 import { ServerTraits, type Traits } from './server-traits.js';
-import { ServerConnections, type ConnectOptions, type ServerLease } from './server-connections.js';
+import { MOVED, ServerConnections, type ConnectOptions, type ServerLease } from './server-connections.js';
 import type { Turn } from '../io/turn.js';
 
 export { HandshakeRefused, parseInfo };
@@ -118,8 +118,7 @@ export class Server {
       refused: (reply) => this.#refused(reply),
     });
     this.#probe = new LoginProbe({
-      connect: () =>
-        this.connections.connect({ db: 0, protocol: 2, credentials: this.endpoint.credentials, asksRunId: true }),
+      connect: () => this.#connectHere(this.endpoint.credentials),
       probeAuth: () => this.#probeAuth(),
       name: this.name,
       credentials: () => this.endpoint.credentials,
@@ -152,13 +151,13 @@ export class Server {
 
   /** Asks the same on a new connection, opened for this question. */
   async #probeAuth(): Promise<boolean> {
-    (await this.connections.connect({ db: 0, protocol: 2, credentials: undefined })).destroy();
+    await this.#glance(undefined, () => Promise.resolve());
     return this.#needsPassword;
   }
 
   /** Checks that the server accepts this user and password now. @throws {HandshakeRefused} if it does not */
   async verify(credentials: Credentials): Promise<void> {
-    (await this.#untilClosed(this.connections.connect({ db: 0, protocol: 2, credentials }))).destroy();
+    (await this.#untilClosed(this.#connectHere(credentials))).destroy();
   }
 
   /** Sets the error for callers that want a connection while the server is down; null ends it. */
@@ -218,11 +217,7 @@ export class Server {
 
   async #open(options: OpenOptions): Promise<Connection> {
     if (this.#refusal !== null) throw new HandshakeRefused(this.#refusal);
-    const { credentials } = this.endpoint;
-    // Otherwise the connection would keep the kit's own user.
-    const mayAsk = credentials === undefined || isSameUser(options.credentials, credentials);
-    const asksRunId = mayAsk || this.#traits.supported.names.has('reset');
-    const connection = await this.connections.connect({ ...options, asksRunId });
+    const connection = await this.#connect(options);
     try {
       // Other clients, which the server has admitted, may share the connection.
       if (!connection.admitted && options.login?.states[this.side] !== 'unauthenticated') {
@@ -245,6 +240,46 @@ export class Server {
     return connection;
   }
 
+  /** Connects, and asks where the connection leads if that is possible. */
+  #connect(options: ConnectOptions): Promise<Connection> {
+    const { credentials } = this.endpoint;
+    // Otherwise the connection would keep the kit's own user.
+    const mayAsk = credentials === undefined || isSameUser(options.credentials, credentials);
+    return this.connections.connect({
+      ...options,
+      asksRunId: mayAsk || this.#traits.supported.names.has('reset'),
+    });
+  }
+
+  /** Connects for questions of a user. @throws {HandshakeRefused} as `#follow` */
+  async #connectHere(credentials: Credentials | undefined): Promise<Connection> {
+    const connection = await this.#connect({ db: 0, protocol: 2, credentials });
+    try {
+      if (!this.#leadsHere(connection)) await this.#follow(connection);
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+    return connection;
+  }
+
+  /**
+   * Asks on a new connection, while the server is being identified.
+   * @throws {HandshakeRefused} if it leads to another: the next check is made on another connection for questions
+   */
+  async #glance<T>(credentials: Credentials | undefined, ask: (connection: Connection) => Promise<T>): Promise<T> {
+    const connection = await this.#connect({ db: 0, protocol: 2, credentials });
+    try {
+      if (!this.#leadsHere(connection)) {
+        void this.connections.closeControl();
+        throw this.#severalServers(connection);
+      }
+      return await ask(connection);
+    } finally {
+      connection.destroy();
+    }
+  }
+
   #leadsHere({ runId }: Connection): boolean {
     return runId === '' || this.runId === '' || runId === this.runId;
   }
@@ -261,11 +296,14 @@ export class Server {
       await this.identify();
     })().finally(() => (this.#following = undefined));
     await this.#following;
-    if (this.#leadsHere(connection)) return;
+    if (!this.#leadsHere(connection)) throw this.#severalServers(connection);
+  }
+
+  #severalServers(connection: Connection): HandshakeRefused {
     const { side, endpoint } = this;
     const problem = `the address of the ${side}, ${endpoint.label}, leads to several servers (run IDs ${short(this.runId)} and ${short(connection.runId)}): give each shard's ${side} an address of one server`;
     this.#unusable(problem);
-    throw new HandshakeRefused(problem);
+    return new HandshakeRefused(problem);
   }
 
   #refusedAs(reply: string): HandshakeRefused {
@@ -335,6 +373,9 @@ export class Server {
     this.#known = { runId: identity.runId, replId: identity.replId };
     this.#knownAt = unixMs();
     if (identity.runId !== '' && before.runId !== identity.runId) this.connections.keepTo(identity.runId);
+    // The lease may have been taken while the address led to another server.
+    const { connection: leased } = this.lease;
+    if (leased !== undefined && !this.#leadsHere(leased)) leased.destroy(new ConnectionLost(MOVED));
     if (demoted) this.events.demoted(this);
     // Reported at once: a server that answers, and has lost its keys, must not count as clean for a moment.
     if (change !== null) this.events.replaced(this, change);
@@ -403,16 +444,9 @@ export class Server {
   async findDatabaseLimit(): Promise<void> {
     const configured = await this.ask('CONFIG', 'GET', 'databases');
     const count = configured.items?.length === 2 ? Number(text(configured.items[1])) : null;
-    const connection = await this.connections.connect({
-      db: 0,
-      protocol: 2,
-      credentials: this.endpoint.credentials,
-    });
-    try {
-      this.databaseLimit = await findDatabaseLimit((...args) => connection.ask(...args), count);
-    } finally {
-      connection.destroy();
-    }
+    this.databaseLimit = await this.#glance(this.endpoint.credentials, (connection) =>
+      findDatabaseLimit((...args) => connection.ask(...args), count),
+    );
   }
 
   /**
@@ -446,7 +480,7 @@ export class Server {
     args: readonly Argument[],
   ): Promise<Reply> {
     if (this.#refusal !== null) throw this.#refusedAs(this.#refusal);
-    const connection = await this.connections.connect({ db: 0, protocol: 2, credentials });
+    const connection = await this.#connectHere(credentials);
     try {
       const login = as === 'client' ? this.fence.loginFor(credentials) : null;
       if (login !== null && connection.admitted) await connection.ask('AUTH', login.username!, login.password);

@@ -44,7 +44,6 @@ export class Faults {
   end(): void {
     this.#period++;
     const { source, target, clusters, seats, world } = this.scene;
-    world.network.blocked.clear();
     world.network.settle();
     for (const server of [source, target]) server.start(true);
     for (const cluster of clusters) cluster.settle();
