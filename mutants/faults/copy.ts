@@ -11,9 +11,9 @@ export const COPY: readonly Fault[] = [
   },
   {
     id: 'a-swap-leaves-old-numbers-in-the-record-of-a-job',
-    file: 'shadow-proxy/src/copy/job/job.ts',
-    from: 'this.#placed(this.#at, (id) => this.#swaps.ids.numberOf(id))',
-    to: 'this.#placed(this.#at, (id) => id)',
+    file: 'shadow-proxy/src/copy/job/scan-progress.ts',
+    from: 'this.#placed(this.at, (id) => ids.numberOf(id))',
+    to: 'this.#placed(this.at, (id) => id)',
     tests: ['copy/swapdb'],
   },
   {
@@ -109,9 +109,9 @@ export const COPY: readonly Fault[] = [
   },
   {
     id: 'a-paused-job-goes-on',
-    file: 'shadow-proxy/src/copy/job/job.ts',
-    from: 'hindrance: () => this.#held ?? this.context.hindrance(writes),',
-    to: 'hindrance: () => this.context.hindrance(writes),',
+    file: 'shadow-proxy/src/copy/job/scan-pass.ts',
+    from: 'hindrance: () => job.heldBecause() ?? this.#hindrance,',
+    to: 'hindrance: () => this.#hindrance,',
     tests: ['integration/cli/job.test'],
     unseen: 'No operator of a run pauses a job.',
   },
