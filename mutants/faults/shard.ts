@@ -54,8 +54,8 @@ export const SHARD: readonly Fault[] = [
   {
     id: 'an-end-is-trusted-though-another-process-waited-for-it',
     file: 'shadow-proxy/src/shard/launch.ts',
-    from: 'if (isFollowed && ownFolder) await noteHolder(plan, shardPlan, logger, UNKNOWN, ownership.process);',
-    to: '',
+    from: 'if (isNoted && !isFollowed)',
+    to: 'if (isNoted)',
     tests: ['integration/cli/standby'],
   },
   {

@@ -17,13 +17,16 @@ export class KeptWorld {
   readonly source: ServerHost;
   readonly target: ServerHost;
   readonly proxy: Proxy;
+  /** Waits for the end of the other one, with a folder of its own. It is not started. */
+  readonly standby: Proxy;
 
-  private constructor(seed: number, plan: Readonly<Record<string, unknown>>) {
+  private constructor(seed: number, plan: Readonly<Record<string, unknown>>, others: number) {
     this.world = new SimulatedWorld(seed, { delayMs: [0.1, 0.1], lateShare: 0, lateMs: 0, splitShare: 0 });
     this.source = new ServerHost(this.world, 'redis', { host: '10.0.0.2', port: 6379 });
     this.target = new ServerHost(this.world, 'keydb', { host: '10.0.0.3', port: 6379 });
     const urls = { source: 'redis://10.0.0.2:6379', target: 'redis://10.0.0.3:6379' };
-    this.proxy = new Proxy(this.world, this.world.newHost('10.0.0.1'), { ...urls, plan });
+    this.proxy = new Proxy(this.world, this.world.newHost('10.0.0.1'), { ...urls, plan, others });
+    this.standby = new Proxy(this.world, this.world.newHost('10.0.0.11'), { ...urls, plan, others, isStandby: true });
   }
 
   /**
@@ -31,13 +34,15 @@ export class KeptWorld {
    *
    * @param plan what its plan has beside the servers
    * @param prepare is called before the proxy starts
+   * @param others how many other processes of the shard there are
    */
   static async run(
     program: (world: KeptWorld) => Promise<void>,
     plan: Readonly<Record<string, unknown>> = {},
     prepare: (kept: KeptWorld) => void = () => undefined,
+    others = 0,
   ): Promise<void> {
-    const kept = new KeptWorld(1, plan);
+    const kept = new KeptWorld(1, plan, others);
     useWorld(kept.world);
     try {
       prepare(kept);
@@ -58,9 +63,9 @@ export class KeptWorld {
     await this.world.events.run(() => false, ms);
   }
 
-  async client(): Promise<KeptClient> {
+  async client({ address } = this.proxy): Promise<KeptClient> {
     let connected = false;
-    const end = this.world.network.connect(WORLD, '10.0.1.1', this.proxy.address, () => (connected = true));
+    const end = this.world.network.connect(WORLD, '10.0.1.1', address, () => (connected = true));
     await this.until(() => connected, 'the client is connected');
     return new KeptClient(this, end);
   }

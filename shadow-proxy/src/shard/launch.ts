@@ -24,6 +24,7 @@ import {
   isCopy,
   readState,
   recordHolder,
+  recordUnfollowed,
   resolveStages,
   setStateAside,
   StateError,
@@ -178,9 +179,30 @@ export async function launch(
     return { ...launched, stop, lost };
   } catch (error) {
     watch?.stop();
-    await ownership.release(false);
+    await release(ownership, plan, shardPlan, logger, { clean: false, ownFolder });
     throw error;
   }
+}
+
+/**
+ * Releases the leases. Another process may serve and end before one of this folder sees it. So that is noted first:
+ * this process may be killed at any moment behind the release.
+ */
+async function release(
+  ownership: Ownership,
+  plan: Plan,
+  shardPlan: ShardPlan,
+  logger: Logger,
+  { clean, ownFolder }: { readonly clean: boolean; readonly ownFolder: boolean },
+): Promise<void> {
+  const directory = join(plan.state, shardPlan.name);
+  const isNoted =
+    ownFolder && (await holderSince(directory)) === null && (await noteHolder(plan, shardPlan, logger, UNKNOWN));
+  const isFollowed = await ownership.release(clean);
+  if (isNoted && !isFollowed)
+    await recordUnfollowed(directory).catch((error: Error) =>
+      logger.error({ shard: shardPlan.name, problem: error.message }, 'the next start copies all keys'),
+    );
 }
 
 const ownershipOf = (
@@ -349,9 +371,7 @@ async function start(
     async stop() {
       await shard.stop();
       await Promise.all([ledger.close(), state.close()]);
-      const isFollowed = await ownership.release(state.current.cleanShutdown);
-      // Another process may serve and end before one of this folder sees it.
-      if (isFollowed && ownFolder) await noteHolder(plan, shardPlan, logger, UNKNOWN, ownership.process);
+      await release(ownership, plan, shardPlan, logger, { clean: state.current.cleanShutdown, ownFolder });
     },
   };
 }

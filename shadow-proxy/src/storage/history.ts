@@ -27,6 +27,7 @@ function describeKnown(event: HistoryEvent): string {
   if (event.event === 'owner')
     return `process ${String(event.process)} serves the shard${event.from === undefined ? '' : `: it took over from ${String(event.from)}`}`;
   if (event.event === 'holder') return `another process serves the shard: ${String(event.process) || 'unknown'}`;
+  if (event.event === 'unfollowed') return 'no other process serves the shard';
   if (event.event === 'copied') return `the state was copied from the proxy at ${String(event.from)}`;
   if (event.event === 'outdated') return `the state was set aside: ${String(event.reason)}`;
   if (event.event === 'plan')

@@ -520,6 +520,10 @@ export async function recordHolder(
   await appendLine(directory, { time: isoTime(), event: 'holder', process, note });
 }
 
+/** Records that no other process has had the shard since: the holder that was recorded last does not count. */
+export const recordUnfollowed = (directory: string): Promise<void> =>
+  appendLine(directory, { time: isoTime(), event: 'unfollowed' });
+
 /** The process that had the shard after the one that this folder belongs to; null if none is known. */
 export async function holderSince(directory: string): Promise<Holder | null> {
   const last = await lastEvent(directory, ({ event }) => HOLDERS.has(event));
@@ -527,7 +531,7 @@ export async function holderSince(directory: string): Promise<Holder | null> {
 }
 
 /** Events that say which process has the shard. */
-const HOLDERS: ReadonlySet<string> = new Set(['owner', 'holder']);
+const HOLDERS: ReadonlySet<string> = new Set(['owner', 'holder', 'unfollowed']);
 
 /** Whether the state was copied from another proxy, and no process has served with it since. */
 export const isCopy = (state: ShardState | null): boolean =>
