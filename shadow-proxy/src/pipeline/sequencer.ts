@@ -46,14 +46,14 @@ import { Wakeup } from './wakeup.js';
 /** How late a server may answer BUSY when it should. */
 const BUSY_LATE_MS = 2_000;
 
-export interface SequencerOptions {
+export interface SequencerOptions<S extends Suspicion = Suspicion> {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly router: Router;
   readonly counters: Counters;
   readonly table: CommandTable;
   readonly scripts: Scripts;
   /** Makes the part that compares and suspects. Called once, before anything is sent. */
-  readonly suspicion: (sequencer: Sequencer) => Suspicion;
+  readonly suspicion: (sequencer: Sequencer) => S;
   readonly journal: Pick<Journal, 'noteKey'>;
   readonly limits: MirrorLimits;
   readonly turn: Turn;
@@ -66,7 +66,7 @@ export interface SequencerOptions {
   readonly observer: Observer | null;
 }
 
-export class Sequencer implements LaneEvents {
+export class Sequencer<S extends Suspicion = Suspicion> implements LaneEvents {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly router: Router;
   readonly counters: Counters;
@@ -86,6 +86,8 @@ export class Sequencer implements LaneEvents {
   readonly latencies: Readonly<Record<Side, Latencies>>;
   readonly effects: Effects;
   readonly scriptEffects: ScriptEffects;
+  /** The part that compares and suspects. */
+  readonly suspicion: S;
   readonly expiry: ExpiryEdges;
   readonly fieldTtls: FieldTtls | null;
   readonly verdicts: Verdicts;
@@ -93,7 +95,7 @@ export class Sequencer implements LaneEvents {
   readonly #confirmations: Readonly<Record<Side, Confirmations>>;
   #blocked = false;
 
-  constructor(options: SequencerOptions) {
+  constructor(options: SequencerOptions<S>) {
     const { servers, router, turn, observer } = options;
     this.servers = servers;
     this.router = router;
@@ -135,7 +137,8 @@ export class Sequencer implements LaneEvents {
         turn,
       );
     this.mirrors = { source: mirror('source'), target: mirror('target') };
-    const { suspects, verdicts, expiry, fieldTtls } = options.suspicion(this);
+    this.suspicion = options.suspicion(this);
+    const { suspects, verdicts, expiry, fieldTtls } = this.suspicion;
     this.suspects = suspects;
     this.verdicts = verdicts;
     this.expiry = expiry;

@@ -1,6 +1,6 @@
 /**
- * Builds the parts of a shard, each with everything that it needs: no field of a part is set later. If one part must
- * react to another, it listens to an event (`events.ts`).
+ * Builds the parts of a shard, each from the parts before it, which are named one by one: no field of a part is set
+ * later. If one part must react to another, it listens to an event (`connect.ts`).
  */
 import { join } from 'node:path';
 import { allowedForms } from '../command/forms.js';
@@ -21,7 +21,7 @@ import { Logins } from '../health/logins.js';
 import { SlotWatch } from '../health/slot-watch.js';
 import { HealthMonitor } from '../health/monitor.js';
 import { Trust } from '../health/trust.js';
-import { monotonicMs, unixMs } from '../io/clock.js';
+import { monotonicMs } from '../io/clock.js';
 import { Turn } from '../io/turn.js';
 import { Authorities } from '../pipeline/authorities.js';
 import { Sequencer, type SequencerOptions } from '../pipeline/sequencer.js';
@@ -33,13 +33,14 @@ import { Router, type Workload } from '../route/router.js';
 import { SIDES, type Side, type StagePoint } from '../route/stage.js';
 import { Scripts } from '../script/catalog.js';
 import { Failures } from '../pipeline/failures.js';
+import type { Suspicion } from '../pipeline/suspicion.js';
 import { Clients } from '../session/clients.js';
 import { ClusterFace } from '../session/cluster-face.js';
 import { LaneNames } from '../session/lane-names.js';
 import { ReadShares } from '../session/read-shares.js';
 import { Admitted } from '../stages/admitted.js';
 import { Automatic } from '../stages/automatic.js';
-import { guardShard } from '../stages/counters-gate.js';
+import { guardShard, type ObservedCounting } from '../stages/counters-gate.js';
 import { EvidenceCollector, type EvidenceContext } from '../stages/evidence-collector.js';
 import { Fence } from '../stages/fence.js';
 import { drained, Flipper } from '../stages/flip.js';
@@ -60,7 +61,8 @@ import { Dialer } from '../upstream/dialer.js';
 import { Liveness, type WatchedServer } from '../upstream/liveness.js';
 import { Server } from '../upstream/server.js';
 import { changeStage, promotionContext } from './control.js';
-import { abandon, hindrance, startMirrors, twinRefusal } from './connections.js';
+import { connect } from './connect.js';
+import { abandon, hindrance, twinRefusal } from './connections.js';
 import type { ShardOptions } from './contract.js';
 import { Events, serverEvents } from './events.js';
 import { factsOf } from './facts.js';
@@ -142,7 +144,7 @@ function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
   const suspects = new Suspects(
     router,
     (suspect) => void events.emit('suspect', suspect),
-    (suspect) => deferred.cleared(suspect),
+    (suspect) => void events.emit('suspectCleared', suspect),
   );
   const deferred = new DeferredPairs(suspects);
   const suspectWorkloads = new SuspectWorkloads(router, suspects.workloads, journal);
@@ -158,7 +160,19 @@ function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
     suspects,
     deferred,
   });
-  const keeper = new StateKeeper({ ...core, left, journal, sequencer, suspects, suspectWorkloads, authorities });
+  const keeper = new StateKeeper({
+    directory,
+    author,
+    state: core.state,
+    redact: core.redact,
+    logger: core.logger,
+    left,
+    journal,
+    sequencer,
+    suspects,
+    suspectWorkloads,
+    authorities,
+  });
   return {
     turn,
     servers,
@@ -197,7 +211,16 @@ function routerOf({ plan, shard, state }: ShardOptions, { owners }: Core): Route
 /** It does not change: all shards of a thread share it. */
 let commandTable: CommandTable | undefined;
 
-/** The adjudicator and the sequencer need each other, so they are made together. */
+/** The parts that compare replies and suspect keys, as one order of operations has them. */
+interface SuspicionParts extends Suspicion {
+  readonly verdicts: Adjudicator;
+  readonly fieldTtls: FieldTtlTracker | null;
+}
+
+/**
+ * The sequencer and the parts that suspect keys call each other: it makes them, as its last step
+ * (`SequencerOptions.suspicion`).
+ */
 function sequencerOf(
   { plan, ledger, observer }: ShardOptions,
   { events, logger, settings }: Core,
@@ -213,32 +236,35 @@ function sequencerOf(
       ...finding,
       pattern: finding.key && (router.named(finding.workload)?.patternOf(finding.key) ?? null),
     });
-  let adjudicator!: Adjudicator;
-  let fieldTtls: FieldTtlTracker | null = null;
   const sequencer = new Sequencer({
-    ...by,
+    servers: by.servers,
+    router,
+    counters: by.counters,
+    journal,
+    limits: by.limits,
+    turn: by.turn,
     table: (commandTable ??= new CommandTable()),
     scripts: new Scripts(),
     failures: new Failures((problem, { spec, workload }) =>
       logger.error({ workload: workload.name, command: spec?.name, err: problem }, 'the proxy failed at a reply'),
     ),
-    suspicion: (sequencer) => {
-      fieldTtls = plan.hashFieldTtl === 'strip' ? new FieldTtlTracker(sequencer, journal) : null;
+    suspicion: (sequencer): SuspicionParts => {
       const closed = (): void => void events.emit('connectionClosed');
       const allows = ({ name }: Workload, form: string): boolean =>
         allowedForms(workloadIn(settings.plan, name).gates.allowUnsupported).has(form.toLowerCase());
-      adjudicator = new Adjudicator(sequencer, found, closed, deferred, allows, observer);
+      const adjudicator = new Adjudicator(sequencer, found, closed, deferred, allows, observer);
       return {
         verdicts: adjudicator,
         suspects: new SuspectTracker({ sequencer, suspects, adjudicator, journal }),
         expiry: new Expiry(sequencer),
-        fieldTtls,
+        fieldTtls: plan.hashFieldTtl === 'strip' ? new FieldTtlTracker(sequencer, journal) : null,
       };
     },
     mirrorChanged: (side, up) => void events.emit('mirror', side, up),
     mirrorDatabase: (side, db, why) => void events.emit('database', side, db, why),
     observer,
   });
+  const { verdicts: adjudicator, fieldTtls } = sequencer.suspicion;
   return { adjudicator, sequencer, fieldTtls };
 }
 
@@ -276,7 +302,15 @@ function composeClientParts({ plan, shard, shards, shardCount }: ShardOptions, p
       ),
   });
   const limits = (): Plan['limits'] => settings.plan.limits;
-  const sharing = sharingOf({ ...parts, shards });
+  const sharing = sharingOf({
+    name,
+    sequencer,
+    suspects: parts.suspects,
+    turn: parts.turn,
+    owners,
+    neighbourSources: parts.neighbourSources,
+    shards,
+  });
   const laneNames = new LaneNames(clients.sessions, sequencer.lanes, () => settings.plan.laneNames === 'clients');
   return {
     regional,
@@ -288,14 +322,29 @@ function composeClientParts({ plan, shard, shards, shardCount }: ShardOptions, p
       shard.replica && new Listener(shard.replica.listen, clients, limits, 0, native, parts.logger, true),
     sharing,
     repairer: new Repairer({
-      ...parts,
-      recheck: new Recheck({ ...parts, large: settings.large }),
+      permissions: parts.permissions,
+      sequencer,
+      suspects: parts.suspects,
+      authorities: parts.authorities,
+      logger: parts.logger,
+      owners,
+      recheck: new Recheck({
+        sequencer,
+        suspects: parts.suspects,
+        deferred: parts.deferred,
+        adjudicator,
+        large: settings.large,
+      }),
       allClosed: () => adjudicator.allClosed(),
       large: settings.large,
       isContested: owners && ((db, key) => isContested(sharing, db, key)),
     }),
     admitted: new Admitted({
-      ...sharing,
+      owners,
+      readers: sharing.readers,
+      neighbours: sharing.neighbours,
+      settled: sharing.settled,
+      knowsAll: sharing.knowsAll,
       sequencer,
       permissions: parts.permissions,
       redact: parts.redact,
@@ -325,22 +374,35 @@ function composeHealth(parts: Core & OrderParts & ClientParts): Health {
       (watched) => new Liveness(watched, silence),
     ),
     logins: new Logins(parts),
-    slotWatch: new SlotWatch({ ...parts, face: parts.clients.face }),
+    slotWatch: new SlotWatch({
+      servers,
+      authorities: parts.authorities,
+      suspectWorkloads: parts.suspectWorkloads,
+      logger,
+      face: parts.clients.face,
+    }),
     clocks: new Clocks({
-      ...parts,
+      servers,
+      authorities: parts.authorities,
+      suspectWorkloads: parts.suspectWorkloads,
+      logger,
       mirrors: sequencer.mirrors,
       knownAheadMs: keeper.current.targetAheadMs,
       changed: () => keeper.rememberSoon(),
     }),
     monitor: new HealthMonitor({
-      ...parts,
+      servers,
+      authorities: parts.authorities,
       mayBeBusy: (side) => sequencer.mayBeBusy(side, monotonicMs()),
       repliedAt: (side) => sequencer.repliedAt(side),
       downAfterMs: () => settings.plan.limits.downAfterMs,
       down: (side) => void events.emit('down', side),
     }),
     trust: new Trust({
-      ...parts,
+      servers,
+      authorities: parts.authorities,
+      suspectWorkloads: parts.suspectWorkloads,
+      logger,
       onAuthorityChange: settings.plan.onAuthorityChange,
       remember: (event) => keeper.remember(event),
       distrusted: (side) => void events.emit('distrusted', side),
@@ -377,7 +439,13 @@ function composeStaging(parts: Core & OrderParts & ClientParts & Health): Stagin
   });
   const flipper = new Flipper(
     {
-      ...parts,
+      sequencer,
+      clients,
+      suspects: parts.suspects,
+      suspectWorkloads: parts.suspectWorkloads,
+      adjudicator: parts.adjudicator,
+      authorities: parts.authorities,
+      redact: parts.redact,
       sharedTarget: shard.sharedTarget && shard.owns === null,
       target: (workload) => admitted.facts(workload),
       persist: (...change) => keeper.moved(change, admitted),
@@ -389,10 +457,13 @@ function composeStaging(parts: Core & OrderParts & ClientParts & Health): Stagin
     },
     () => settings.plan.limits.flipMs,
   );
-  const snapshot = (): ShardSnapshot => snapshotOf(factsOf({ ...parts, jobs, flipper, fence, failover, automatic }));
-  const collector = new EvidenceCollector(evidenceContext(parts, jobs, fence, snapshot), directory, author);
-  const failover: Failover = new Failover({
-    ...parts,
+  const collector = new EvidenceCollector(evidenceContext(parts, jobs, fence), directory, author);
+  const failover = new Failover({
+    router: parts.router,
+    suspects: parts.suspects,
+    servers,
+    redact: parts.redact,
+    logger: parts.logger,
     policy: ({ name }) => workloadIn(settings.plan, name).failover,
     unsupported: (workload, side) => collector.unsupportedBy(workload, side),
     usersWithoutSource: () => collector.usersWithoutSource(),
@@ -400,8 +471,10 @@ function composeStaging(parts: Core & OrderParts & ClientParts & Health): Stagin
     open: () => clients.waitingRoom.open(),
   });
   const context = promotionContext({ keeper, collector, flipper, fence });
-  const automatic: Automatic = new Automatic({
-    ...parts,
+  const automatic = new Automatic({
+    router: parts.router,
+    counters: parts.counters,
+    logger: parts.logger,
     collector,
     plan: () => settings.plan,
     holds: () => keeper.current.holds,
@@ -409,11 +482,33 @@ function composeStaging(parts: Core & OrderParts & ClientParts & Health): Stagin
     promote: (request) => promote(context, request),
     rollback: (request) => rollback(context, request),
   });
+  const snapshot = (): ShardSnapshot =>
+    snapshotOf(
+      factsOf({
+        name: parts.name,
+        since: parts.since,
+        settings,
+        clients,
+        silenced: parts.silenced,
+        slotWatch: parts.slotWatch,
+        sequencer,
+        suspects: parts.suspects,
+        adjudicator: parts.adjudicator,
+        deferred: parts.deferred,
+        monitor,
+        authorities: parts.authorities,
+        jobs,
+        flipper,
+        fence,
+        failover,
+        automatic,
+      }),
+    );
   return { jobs, flipper, fence, series: new Series(), collector, automatic, failover, snapshot };
 }
 
 function jobsOf(parts: Core & OrderParts & ClientParts & Health): Jobs {
-  const { settings, authorities, keeper, trust, admitted, directory, redact, logger } = parts;
+  const { settings, authorities, keeper, trust, admitted, sharing, directory, redact, logger } = parts;
   const path = join(directory, 'differences.jsonl');
   const report = new Report(
     path,
@@ -424,8 +519,17 @@ function jobsOf(parts: Core & OrderParts & ClientParts & Health): Jobs {
   );
   return new Jobs(
     {
-      ...parts.sharing,
-      ...parts,
+      readers: sharing.readers,
+      neighbours: sharing.neighbours,
+      settled: sharing.settled,
+      knowsAll: sharing.knowsAll,
+      suspectWorkloads: parts.suspectWorkloads,
+      logger,
+      sequencer: parts.sequencer,
+      suspects: parts.suspects,
+      permissions: parts.permissions,
+      owners: parts.owners,
+      redact,
       large: settings.large,
       planned: () => settings.plan.jobs,
       hindrance: (copies) => hindrance(parts, copies),
@@ -450,22 +554,31 @@ function jobsOf(parts: Core & OrderParts & ClientParts & Health): Jobs {
   );
 }
 
-function evidenceContext(
-  parts: Core & OrderParts & ClientParts,
-  jobs: Jobs,
-  fence: Fence,
-  snapshot: () => ShardSnapshot,
-): EvidenceContext {
+const observedCounting = ({
+  router,
+  clients: { counterWatch, counts },
+}: OrderParts & ClientParts): ObservedCounting => ({
+  counting: counterWatch.snapshot(),
+  workloads: router.workloads.map((workload) => ({
+    name: workload.name,
+    secondWriterWrites: counts.secondWriterWrites(workload),
+    byCommand: counts.byCommand(workload),
+  })),
+});
+
+function evidenceContext(parts: Core & OrderParts & ClientParts, jobs: Jobs, fence: Fence): EvidenceContext {
   const { settings, events, suspects, adjudicator, servers, clients, admitted } = parts;
   return {
-    ...parts,
+    logger: parts.logger,
+    sequencer: parts.sequencer,
+    authorities: parts.authorities,
     plan: () => settings.plan,
     suspicion: (workload) => suspects.workloads.of(workload),
     suspects: (workload) => suspects.count(workload) + (adjudicator.asksOf(workload) ? 1 : 0),
     job: () => jobs.snapshot(),
     sampled: (latest, workloads) => void events.emit('sampled', latest, workloads),
     target: (workload, counted) => (counted ? admitted.facts(workload) : admitted.glance(workload)),
-    counters: () => guardShard(settings.plan, settings.shard, snapshot()),
+    counters: () => guardShard(settings.plan, settings.shard, observedCounting(parts)),
     seenUsers: () => clients.logins.names(),
     refusedLogins: () => clients.logins.refusedBy(servers.target, servers.source.up ? servers.source : null),
     sent: () => clients.counts.writes(),
@@ -476,88 +589,4 @@ function evidenceContext(
     sharedSource: settings.shard.sharedSource,
     fence: () => (settings.plan.fence === 'off' ? Promise.resolve(null) : fence.report()),
   };
-}
-
-/** Connects the parts: which part reacts to which event. */
-function connect(parts: Parts): void {
-  const {
-    events,
-    journal,
-    keeper,
-    repairer,
-    clients,
-    admitted,
-    trust,
-    clocks,
-    logins,
-    monitor,
-    flipper,
-    failover,
-    collector,
-  } = parts;
-  events.on('suspect', (suspect) => journal.noteSuspect(suspect));
-  events.on('suspect', (suspect) => trust.since?.marked(suspect));
-  events.on('suspect', (suspect) => repairer.marked(suspect));
-  events.on('carry', () => keeper.carry());
-  events.on('carry', () => parts.fieldTtls?.carry());
-  events.on('carry', () => clients.blocked.forEach((blocked) => blocked.note()));
-  events.on('connectionClosed', () => repairer.wake());
-  events.on('unfrozen', () => repairer.wake());
-  events.on('mirror', (_side, up) => up && repairer.wake());
-  events.on('database', (_side, _db, why) => why === null && repairer.wake());
-  // The limit decides what clients are refused: it must include what the mirror's server refuses now.
-  events.on('database', (side) => void parts.servers[side].findDatabaseLimit().catch(() => undefined));
-  events.on('moved', () => startMirrors(parts.sequencer));
-  events.on('moved', () => trust.moved());
-  events.on('moved', () => void collector.rememberUsers());
-  events.on('moved', () => parts.fieldTtls?.stagesMoved());
-  events.on('distrusted', (side) => parts.listener.wasOpened && failover.replaced(side));
-  events.on('down', (side) => flipper.down(side));
-  events.on('down', (side) => failover.down(side, monitor.silentMs(side)));
-  events.on('sampled', (_, workloads) => parts.automatic.sampled(workloads));
-  events.on('sampled', (latest) => parts.series.add(unixMs(), parts.snapshot(), latest));
-  events.on('identified', ({ side }) => side === 'target' && admitted.targetSeen(false));
-  events.on('identified', () => keeper.rememberSoon());
-  events.on('identified', (server) => parts.fence.seen(server));
-  events.on('replaced', (server) => parts.fence.seen(server));
-  events.on('replaced', ({ side }) => side === 'target' && admitted.targetSeen(true));
-  events.on('replaced', (server, change) => trust.replaced(server, change));
-  events.on('demoted', (server) => trust.demoted(server));
-  events.on('clockRead', () => clocks.compare());
-  events.on('clockSet', (server, byMs) => clocks.set(server, byMs));
-  events.on('passwordNeeded', (server) => logins.changed(server));
-  logServers(parts);
-}
-
-function logServers({ events, logger }: Parts): void {
-  events.on('mirror', (mirror, up) =>
-    logger.info({ mirror, up }, up ? 'the mirror is connected' : 'the mirror is disconnected'),
-  );
-  events.on('database', (side, db, why) => {
-    if (why === null) logger.info({ server: side, db }, 'the server lets the proxy select the database again');
-    else
-      logger.error(
-        { server: side, db, why },
-        'the server does not let the proxy select the database: keys that are written there are suspects',
-      );
-  });
-  events.on('usable', ({ side, problem }) => {
-    if (problem === null) logger.info({ server: side }, 'the server is usable again');
-    else logger.error({ server: side, problem }, 'the server cannot be used');
-  });
-  events.on('identified', ({ side, traits: { missing, newer } }) => {
-    if (newer !== null)
-      logger.warn(
-        { server: side, version: newer.name, rdbVersion: newer.rdbVersion },
-        `the ${side} is ${newer.evidence}; the gate servers is closed until promote --accept-version`,
-      );
-    for (const { name, without } of missing)
-      logger.warn({ server: side, command: name }, `the server refuses ${name} to the proxy: ${without}`);
-  });
-  events.on('full', ({ side }) =>
-    logger.warn(
-      { server: side },
-      'the server is out of memory and refuses writes: the refused keys are suspects, and are repaired when memory is free (raise maxmemory)',
-    ),
-  );
 }

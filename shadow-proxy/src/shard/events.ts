@@ -8,6 +8,8 @@ import type { Server, ServerEvents } from '../upstream/server.js';
 export interface ShardEvents {
   /** A key has become suspect, or suspect again. */
   suspect: [suspect: Suspect];
+  /** A key is no longer suspect. */
+  suspectCleared: [suspect: Suspect];
   /** The journal's files are rotated: present suspects must be recorded again. */
   carry: [];
   /** The server no longer lists a lost connection. */

@@ -8,16 +8,20 @@ import type { Cluster } from '../guard/facts.js';
 import { judgeWorkload, type CountingObservation, type Sightings, type Verdict } from '../guard/judge.js';
 import { readClusters } from '../guard/read.js';
 import { allWorkloads, type Plan, type ShardPlan } from '../plan/plan.js';
-import type { ShardSnapshot } from '../telemetry/snapshot.js';
+import type { ShardSnapshot, WorkloadSnapshot } from '../telemetry/snapshot.js';
 
 /** A short time is enough to see whether anything is written; the amount does not matter. */
 const LOOK_MS = 100;
 
-type CountingSnapshot = Pick<ShardSnapshot, 'counting' | 'workloads'>;
+/** What a shard's proxy has observed of counters. */
+export interface ObservedCounting {
+  readonly counting: ShardSnapshot['counting'];
+  readonly workloads: readonly Pick<WorkloadSnapshot, 'name' | 'secondWriterWrites' | 'byCommand'>[];
+}
 
 /** The verdict for each workload of the shard that has counters. */
-export async function guardShard(plan: Plan, shard: ShardPlan, snapshot: CountingSnapshot): Promise<Verdict[]> {
-  return judgeAll(plan, await readClusters([shard], LOOK_MS), sightingsOf([snapshot]));
+export async function guardShard(plan: Plan, shard: ShardPlan, observed: ObservedCounting): Promise<Verdict[]> {
+  return judgeAll(plan, await readClusters([shard], LOOK_MS), sightingsOf([observed]));
 }
 
 /** The verdict for every workload that is a counter, or was used as one. */
@@ -27,7 +31,7 @@ export const judgeAll = (plan: Plan, clusters: readonly Cluster[], sightings: Si
   );
 
 /** What proxies have observed: prefixes if keys were recorded, else only the commands. */
-export function sightingsOf(shards: readonly CountingSnapshot[]): Sightings {
+export function sightingsOf(shards: readonly ObservedCounting[]): Sightings {
   const counting = together(shards.flatMap((shard) => shard.counting));
   const secondWriter: Record<string, number> = {};
   for (const { name, secondWriterWrites, byCommand = {} } of shards.flatMap(({ workloads }) => workloads)) {
