@@ -24,7 +24,7 @@ export const NOTED: readonly Fault[] = [
   {
     id: 'reads-are-in-the-journal',
     file: `${HANDLERS}keyed.ts`,
-    from: 'if (follow === WRITE) {\n    if (key > 0)',
+    from: 'if (own === WRITE) {\n    if (key > 0)',
     to: '{\n    if (key > 0)',
     tests: [CONTENTS],
   },

@@ -23,10 +23,6 @@ export class Transactions {
   }
 
   /** All connections are new. */
-  clear(): void {
-    for (const each of [this.#queued, this.#refused, this.#watching]) each.clear();
-  }
-
   /** Why no server gives this reply here; null where one may. */
   problem(client: string, args: readonly string[], reply: Reply): string | null {
     const [name] = args;

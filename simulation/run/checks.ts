@@ -46,6 +46,21 @@ export class Checks {
     // The stage does not change where the mirror has outages.
     this.#dialling = scene.profile.faults.outage === undefined ? null : new Dialling(scene.world.network, scene.target);
     this.#journaled = new Journaled(scene.world, scene.proxy);
+    if (foreign) {
+      const { onCommand } = scene.target;
+      scene.target.onCommand = (address, args) => {
+        onCommand(address, args);
+        this.#spread(args);
+      };
+    }
+  }
+
+  /** A command that reads the rest of a key that was kept, as COPY does, may bring it into its other keys. */
+  #spread(args: readonly string[]): void {
+    for (const kept of [...this.#kept]) {
+      const { db, name } = partsOf(kept);
+      if (args.includes(name)) for (const other of args.slice(1)) this.#kept.add(keyName(db, other));
+    }
   }
 
   /**

@@ -130,8 +130,6 @@ export class Load {
 
   start(): void {
     if (this.operations === 0) for (const subscriber of this.subscribers) subscriber.start();
-    // New connections have no transaction.
-    this.#transactions.clear();
     for (const client of this.clients) client.start();
     this.#scanner?.start();
     this.#passerby?.start();

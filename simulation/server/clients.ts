@@ -21,6 +21,9 @@ import {
 import type { Client, Run, State } from './state.js';
 import { container, unknownSubcommand } from './subcommand.js';
 
+/** -1 for a client that does not track; 0 for one that gets the messages itself. */
+const redirectOf = (client: Client): number => (client.server.tracking.has(client) ? 0 : -1);
+
 export const VERSIONS = { redis: '7.0.15', keydb: '6.3.4' };
 
 const hello: Run = (client, args) => {
@@ -83,6 +86,7 @@ function describe(client: Client): string {
     (client.subscribed > 0 ? 'P' : '') +
     (client.multi === null ? '' : 'x') +
     (client.blocked === null ? '' : 'b') +
+    (server.tracking.has(client) ? 'tB' : '') +
     (client.dirty ? 'd' : '') +
     (client.closing ? 'c' : '') +
     (client.readsReplica ? 'r' : '') +
@@ -97,7 +101,7 @@ function describe(client: Client): string {
     ` age=${seconds(client.since)} idle=${seconds(client.lastSeen)} flags=${flags || 'N'} db=${client.database.id}` +
     ` sub=${client.channels.size} psub=${client.patterns.size}${isRedis ? ' ssub=0' : ''}` +
     ` multi=${client.multi === null ? -1 : client.multi.length} ${memory} obl=0 oll=0 omem=0 tot-mem=22298` +
-    ` events=r cmd=${command} user=${client.user?.name ?? 'default'} redir=-1${isRedis ? ` resp=${client.protocol}` : ''}\n`
+    ` events=r cmd=${command} user=${client.user?.name ?? 'default'} redir=${redirectOf(client)}${isRedis ? ` resp=${client.protocol}` : ''}\n`
   );
 }
 
@@ -181,6 +185,7 @@ const reply: Run = (client, args) => {
 /** Forgets all that a client has said since it connected. */
 function reset(client: Client): void {
   client.endTransaction();
+  client.server.tracking.stop(client);
   client.channels.clear();
   client.patterns.clear();
   client.database = client.server.databases[0];
@@ -233,11 +238,15 @@ export const CLIENT_COMMANDS: Readonly<Record<string, Run>> = {
       client.noEvict = SWITCH(args[2]);
       return OK;
     },
-    tracking(_client, args) {
-      if (SWITCH(args[2])) throw new Refusal('ERR the model does not track keys for clients');
+    tracking(client, args) {
+      const { tracking } = client.server;
+      if (!SWITCH(args[2])) tracking.stop(client);
+      else if (client.protocol === 2 || args.length !== 4 || lower(args[3]) !== 'bcast')
+        throw new Refusal('ERR the model tracks keys with BCAST alone, for RESP3');
+      else tracking.start(client);
       return OK;
     },
-    getredir: () => integer(-1),
+    getredir: (client) => integer(redirectOf(client)),
   }),
   wait(client, args) {
     const count = needInteger(args[1]);

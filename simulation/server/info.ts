@@ -54,7 +54,7 @@ const SECTIONS: Readonly<Record<string, (server: State) => Lines>> = {
     ['cluster_connections', 0],
     ['maxclients', server.config.get('maxclients')!],
     ['blocked_clients', [...server.clients.values()].filter(({ blocked }) => blocked !== null).length],
-    ['tracking_clients', 0],
+    ['tracking_clients', server.tracking.count],
     ...(server.engine === 'keydb' ? [['thread_0_clients', server.clients.size] as const] : []),
   ],
   Memory: (server) => [

@@ -232,6 +232,7 @@ const flush =
   (client, args) => {
     if (args.length > 2 || (args.length === 2 && !['sync', 'async'].includes(lower(args[1])))) throw SYNTAX;
     for (const database of databasesOf(client)) database.clear();
+    client.server.tracking.flushed();
     client.server.dirty++;
     return OK;
   };

@@ -212,6 +212,7 @@ export class ModelServer extends State {
 
   override noteTouched(database: Database, key: string): void {
     if (this.#feed.isActive) this.#feed.touched(database, key);
+    this.tracking.changed(key);
   }
 
   override noteChangedAll(_databases: readonly Database[]): void {
@@ -220,6 +221,7 @@ export class ModelServer extends State {
 
   override flushChanges(): void {
     if (this.#feed.isActive) this.#feed.flush();
+    this.tracking.broadcast();
   }
 
   /** Removes the key as eviction does. */
@@ -504,6 +506,7 @@ export class ModelClient {
     client.unblock(null);
     client.endTransaction();
     client.server.clients.delete(client.id);
+    client.server.tracking.stop(client);
     if (byServer) this.onClose();
   }
 }

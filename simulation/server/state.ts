@@ -6,6 +6,7 @@ import type { ClusterView } from './cluster-view.js';
 import type { Protocol } from './reply.js';
 import { Refusal, WRONG_TYPE } from './reply.js';
 import type { Surroundings } from './surroundings.js';
+import { Tracking } from './tracking.js';
 import type { Entry, Type, Values } from './values.js';
 import type { User } from './users.js';
 
@@ -405,6 +406,7 @@ export abstract class State {
   readonly troubles: Troubles = { loading: false, busy: false, outOfMemory: false, cannotSave: false };
   #ready: { readonly database: Database; readonly key: string }[] = [];
   #resuming: Client[] = [];
+  readonly tracking = new Tracking();
   readonly #unflushed = new Set<Client>();
   #cycle: { cancel(): void } | null = null;
   #nextClient = 1;

@@ -105,8 +105,9 @@ export class Changes implements ConnectionOwner {
   }
 
   /**
-   * Calls `then` when everything is known that happened at the server up to now. It gets the keys that changed in the
-   * span, without changes that were returned for another span; null if they are unknown.
+   * Calls `then` when everything is known that happened at the server up to now. It gets the keys that changed since
+   * the oldest open span of that database, without changes that were returned before; null if they are unknown. A span
+   * may end before an older one: so it gets that one's changes, too.
    */
   end(span: Span, then: (keys: ReadonlySet<string> | null) => void): void {
     const done = (): void => {
@@ -119,8 +120,10 @@ export class Changes implements ConnectionOwner {
     this.#connection.outbox.addWhole(PING);
   }
 
-  #handOut({ db, from }: Span): Set<string> {
-    const begin = Math.max(from, this.#handedOut.get(db) ?? 0);
+  #handOut({ db }: Span): Set<string> {
+    let begin = Infinity;
+    for (const span of this.#open) if (span.db === db) begin = Math.min(begin, span.from);
+    begin = Math.max(begin, this.#handedOut.get(db) ?? 0);
     this.#handedOut.set(db, this.#at + this.#log.length);
     return new Set(this.#log.slice(begin - this.#at));
   }

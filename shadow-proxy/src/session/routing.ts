@@ -108,6 +108,16 @@ export function hiddenKeys(clients: Refusing, spec: CommandSpec, route: Route): 
   return `ERR shadow-proxy: ${spec.name.toUpperCase()} with a pattern reads keys that the proxy cannot know, and is refused while workloads have different authorities`;
 }
 
+/**
+ * Whether the command is a script that may write keys which it does not name: those of any workload, whatever the stage
+ * of its own.
+ */
+export const mayWriteOthers = (sequencer: Sequencer, spec: CommandSpec, frame: Buffer, start: number): boolean =>
+  spec.handling === 'script' &&
+  !spec.readOnlyScript &&
+  sequencer.router.mirrors &&
+  sequencer.scriptEffects.hidesChanges(frame, start);
+
 /** What the mirror is sent for the command. */
 export function followOf(sequencer: Sequencer, spec: CommandSpec, rule: StageRule, mixed: boolean): Follow {
   if (spec.write || spec.handling === 'script') {

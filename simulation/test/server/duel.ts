@@ -200,9 +200,12 @@ export class Duel {
     const wire = await Wire.open({ port: this.real.port });
     const fresh = await wire.pipeline(FRESH);
     assert.ok(!fresh.some((reply) => reply.startsWith('-')), String(fresh));
-    const modelled = new ModelWire(this.begin());
+    const model = this.begin();
+    const modelled = new ModelWire(model);
+    const [tracker, modelTracker] = [await Wire.open({ port: this.real.port }), new ModelWire(model)];
     let queued: Words[] = [];
     try {
+      for (const words of TRACK) assert.equal(modelTracker.ask(words)?.[0], (await tracker.ask(...words))[0]);
       for (let from = 0, to = 0; from < program.length; from = to) {
         for (to = from + 1; to < program.length && to < from + BATCH && !endsBatch(program[to - 1]);) to++;
         const batch = program.slice(from, to);
@@ -217,10 +220,16 @@ export class Duel {
           if (reals[i] === '+QUEUED') queued.push(batch[i]);
           else if (END_OF_QUEUE.has(batch[i][0].toUpperCase())) queued = [];
         }
+        tracker.send('PING');
+        modelTracker.send(['PING']);
+        const real = await changesIn(() => tracker.frame());
+        const expected = await changesIn(() => Promise.resolve(modelTracker.frames.shift()!));
+        if (real !== expected) return { at: to - 1, words: ['PING'], real, model: expected };
       }
       return await this.#compareKeys(wire, modelled, program.length - 1);
     } finally {
       wire.destroy();
+      tracker.destroy();
     }
   }
 
@@ -256,6 +265,22 @@ export class Duel {
   }
 }
 
+/** What a server reports to a client that tracks keys, up to the next reply: the keys that changed, and the flushes. */
+async function changesIn(nextFrame: () => Promise<string>): Promise<string> {
+  const changed = new Set<string>();
+  let flushes = 0;
+  for (let frame = await nextFrame(); frame.startsWith('>'); frame = await nextFrame()) {
+    const [, keys] = decodeReply(Buffer.from(`${frame}\r\n`, 'latin1')).reply.items!;
+    if (keys.items === null) flushes++;
+    else for (const { data } of keys.items) changed.add(data!.toString('latin1'));
+  }
+  return JSON.stringify([...changed].sort().concat(`${flushes} flushes`));
+}
+
+const TRACK = [
+  ['HELLO', '3'],
+  ['CLIENT', 'TRACKING', 'ON', 'BCAST'],
+];
 const BATCH = 200;
 const END_OF_QUEUE = new Set(['EXEC', 'DISCARD', 'RESET']);
 /** KeyDB answers KEYS and SCAN from another thread, and lets what a pipeline has behind them wait for more input. */

@@ -10,7 +10,7 @@ import { otherSide, type Side } from '../../route/stage.js';
 import { otherDatabase } from '../../script/frame-keys.js';
 import type { Clients } from '../clients.js';
 import type { CommandContext } from '../context.js';
-import { followOf, routeKeys } from '../routing.js';
+import { followOf, mayWriteOthers, routeKeys } from '../routing.js';
 import { isAboutEveryKey, refusalOfEveryKey } from './exclusive.js';
 import { followOfPublish, mirrorsMessages } from './pubsub.js';
 import { rewrittenIn } from './regional.js';
@@ -98,7 +98,8 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
       commands.push({ frame, spec, workload: router.default, follow, mustCopy: false, keys: own, db });
       continue;
     }
-    const follow = keyed ? followOf(context.clients.sequencer, spec, route.rule, route.mixed) : NOTHING;
+    const hides = mayWriteOthers(sequencer, spec, frame, 0);
+    const follow = hides ? WRITE : keyed ? followOf(sequencer, spec, route.rule, route.mixed) : NOTHING;
     commands.push({ frame, spec, workload: route.workload, follow, mustCopy: route.mixed, keys: own, db });
   }
   if (spansSlots(keys)) sequencer.counters.addSpanning([...new Set(commands.map((command) => command.workload))]);

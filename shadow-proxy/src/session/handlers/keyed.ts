@@ -6,7 +6,7 @@ import { NOTHING, Operation, WRITE } from '../../pipeline/operation.js';
 import type { Workload } from '../../route/router.js';
 import { isOff, type StageRule } from '../../route/stage.js';
 import type { CommandContext } from '../context.js';
-import { crossesDatabases, followOf, hiddenKeys, routeKeys } from '../routing.js';
+import { crossesDatabases, followOf, hiddenKeys, mayWriteOthers, routeKeys } from '../routing.js';
 import { exclusive } from './exclusive.js';
 import { noting } from './noting.js';
 import { takeScript } from './script.js';
@@ -63,8 +63,10 @@ function send(
   const lane = lanes.to(rule.authority);
   if (lane === null) return;
   const { db } = client;
-  const follow = clients.readShares.followOf(followOf(sequencer, spec, rule, mixed), rule, workload);
   const { frame, start, end, argStart, argEnd } = parser;
+  const own = clients.readShares.followOf(followOf(sequencer, spec, rule, mixed), rule, workload);
+  const hides = mayWriteOthers(sequencer, spec, frame, start);
+  const follow = hides ? WRITE : own;
   const operation = new Operation(frame, start, end, context, spec, workload, db, client.protocol, follow);
   operation.mustCopy = mixed;
   const probe = follow === WRITE ? sequencer.effects.probeFor(operation) : null;
@@ -75,23 +77,20 @@ function send(
       key === 0 || locks.tracking || locks.concerns(frame.toString('latin1', argStart[key], argEnd[key]));
     if (concerned && !ordered(context, operation, lane, probe !== null)) return;
   }
-  if (follow === WRITE) {
+  if (own === WRITE) {
     if (key > 0) sequencer.journal.noteKey(db, frame, argStart[key], argEnd[key]);
     else sequencer.suspects.note(db, frame, start);
     if (key > 0) sequencer.expiry.sendingOne(lane, operation, argStart[key], argEnd[key]);
     else sequencer.expiry.sending(lane, operation, spec, frame, start);
-  }
-  if (spec.handling === 'script') {
-    operation.sink = noting(context);
-    if (follow === WRITE && sequencer.scriptEffects.hidesChanges(frame, start))
-      sequencer.scriptEffects.beginSpan(operation, lane);
-  }
+  } else if (hides) sequencer.suspects.note(db, frame, start);
+  if (spec.handling === 'script') operation.sink = noting(context);
+  if (hides) sequencer.scriptEffects.beginSpan(operation, lane);
   if (lane.server.traits.isKeydb) removeExpired(sequencer, lane, spec, workload, frame, start);
   clients.counts.sent(spec, workload);
   if (probe !== null) sendProbed(context, operation, lane, probe);
   else {
     lanes.submit(operation, lane);
-    if (spec.handling === 'script' && follow === WRITE) sequencer.expiry.ranOn(lane, operation, operation.command);
+    if (spec.handling === 'script' && own === WRITE) sequencer.expiry.ranOn(lane, operation, operation.command);
   }
 }
 
