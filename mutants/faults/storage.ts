@@ -25,7 +25,7 @@ export const NOTED: readonly Fault[] = [
     id: 'reads-are-in-the-journal',
     file: `${HANDLERS}keyed.ts`,
     from: 'if (own === WRITE) {\n    if (key > 0)',
-    to: '{\n    if (key > 0)',
+    to: 'if (key >= 0) {\n    if (key > 0)',
     tests: [CONTENTS],
   },
   {
