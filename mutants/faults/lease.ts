@@ -2,6 +2,7 @@
 import type { Fault } from '../fault.js';
 
 const LEASE = 'shadow-proxy/src/lease/lease.ts';
+const OTHERS = 'shadow-proxy/src/lease/other-processes.ts';
 const OWNERSHIP = 'shadow-proxy/src/lease/ownership.ts';
 const lease = ['unit/lease/lease'];
 const ownership = ['unit/lease/ownership'];
@@ -9,52 +10,52 @@ const ownership = ['unit/lease/ownership'];
 export const LEASES: readonly Fault[] = [
   {
     id: 'a-holder-is-silent-a-millisecond-late',
-    file: LEASE,
+    file: OTHERS,
     from: 'watchedMs >= WATCH_MS',
     to: 'watchedMs > WATCH_MS',
     tests: lease,
     unseen: 'It differs by one millisecond only where a time is met exactly: nothing that is promised ends there.',
   },
-  { id: 'a-holder-is-silent-unwatched', file: LEASE, from: ' && watchedMs >= WATCH_MS', to: '', tests: lease },
+  { id: 'a-holder-is-silent-unwatched', file: OTHERS, from: ' && watchedMs >= WATCH_MS', to: '', tests: lease },
   {
     id: 'a-holder-is-silent-a-second-late',
-    file: LEASE,
+    file: OTHERS,
     from: 'holder.idleS >= SILENT_S &&',
     to: 'holder.idleS > SILENT_S &&',
     tests: lease,
   },
   {
     id: 'a-pause-between-looks-is-not-seen',
-    file: LEASE,
+    file: OTHERS,
     from: ' || asked - this.#observedAt > PAUSE_MS',
     to: '',
     tests: lease,
   },
   {
     id: 'a-look-that-took-long-is-not-seen',
-    file: LEASE,
+    file: OTHERS,
     from: 'now - asked > PAUSE_MS || ',
     to: '',
     tests: lease,
   },
   {
     id: 'a-holder-is-alive-that-was-heard-before-we-looked',
-    file: LEASE,
+    file: OTHERS,
     from: 'watchedMs > (holder.idleS + 1) * 1_000',
     to: 'watchedMs > holder.idleS * 1_000',
     tests: lease,
   },
   {
     id: 'who-waits-silently-stays-first',
-    file: LEASE,
-    from: ' && id < this.clientId && idleS < SILENT_S)',
+    file: OTHERS,
+    from: ' && id < own && idleS < SILENT_S)',
     to: ' && id < this.clientId)',
     tests: lease,
   },
   {
     id: 'who-came-last-is-first',
-    file: LEASE,
-    from: ' && id < this.clientId && idleS < SILENT_S)',
+    file: OTHERS,
+    from: ' && id < own && idleS < SILENT_S)',
     to: ' && id > this.clientId && idleS < SILENT_S)',
     tests: lease,
     unseen: 'One standby takes over all the same: which of several makes no difference to clients.',
@@ -76,8 +77,8 @@ export const LEASES: readonly Fault[] = [
   {
     id: 'giving-a-lease-back-waits-for-ever',
     file: LEASE,
-    from: 'const lines = await Promise.race([Promise.all([this.#say(word), this.#list()]), late]).catch(() => null);',
-    to: 'const lines = await Promise.all([this.#say(word), this.#list()]).catch(() => null);',
+    from: 'const said = await Promise.race([Promise.all([this.#say(word), this.others.list()]), late]).catch(() => null);',
+    to: 'const said = await Promise.all([this.#say(word), this.others.list()]).catch(() => null);',
     tests: lease,
   },
   {
@@ -89,8 +90,8 @@ export const LEASES: readonly Fault[] = [
   },
   {
     id: 'a-word-of-goodbye-stays-behind-the-next-holder',
-    file: LEASE,
-    from: 'for (const { id, word } of this.#claims(lines)) if (isGoodbye(word)) await this.kill(id);',
+    file: OTHERS,
+    from: 'for (const { id, word } of this.claims(listing)) if (isGoodbye(word)) await this.kill(id);',
     to: '',
     tests: ownership,
   },
@@ -172,7 +173,7 @@ export const OWNERS: readonly Fault[] = [
   {
     id: 'a-word-of-goodbye-counts-at-any-server',
     file: OWNERSHIP,
-    from: 'this.#lastHolder((side) => this.leases[side].inherited);',
+    from: 'this.#lastHolder((side) => this.#leases[side].inherited);',
     to: '(this.leases.source.inherited ?? this.leases.target.inherited);',
     tests: ownership,
   },

@@ -12,7 +12,7 @@ import type { Clients } from '../session/clients.js';
 
 export interface LoginsContext {
   readonly sequencer: Sequencer;
-  readonly clients: Clients;
+  readonly clients: Pick<Clients, 'sessions' | 'side' | 'passwordNeeded'>;
   readonly authorities: Pick<Authorities, 'isNeeded'>;
   readonly logger: Logger;
 }

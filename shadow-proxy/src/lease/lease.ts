@@ -30,57 +30,12 @@ import type { Address } from '../plan/endpoint.js';
 import type { Side } from '../route/stage.js';
 import { Connection, ConnectionLost } from '../upstream/connection.js';
 import type { Dialer } from '../upstream/dialer.js';
-import {
-  greet,
-  HandshakeRefused,
-  killClient,
-  listClients,
-  NOBODY,
-  runIdIn,
-  refusalOf,
-  requireMaster,
-} from '../upstream/handshake.js';
+import { greet, HandshakeRefused, NOBODY, runIdIn, refusalOf, requireMaster } from '../upstream/handshake.js';
 import { Turn } from '../io/turn.js';
-import {
-  claimName,
-  claimsIn,
-  dataName,
-  goodbyeIn,
-  isGoodbye,
-  isNamed,
-  isThere,
-  isWaiting,
-  NOWHERE,
-  type Claim,
-  type Places,
-  type Word,
-} from './claims.js';
+import { claimName, dataName, goodbyeIn, isWaiting, NOWHERE, type Claim, type Places, type Word } from './claims.js';
+import { OtherProcesses, type View } from './other-processes.js';
 
-/**
- * A holder that has sent nothing for this many seconds (whole ones, by the server) is dead or stalled. A holder sends
- * something each second.
- */
-export const SILENT_S = 3;
-/**
- * How long a holder must be watched, in ms, without a pause of the server or of this process: both make a holder look
- * silent.
- */
-const WATCH_MS = 2_000;
-const PAUSE_MS = 1_000;
 const GOODBYE_MS = 500;
-
-/** What a server's list of connections shows, without this process. */
-export interface View {
-  readonly holder: Claim | null;
-  /** Whether the holder has sent nothing since the watch began. */
-  readonly silent: boolean;
-  /** Whether the holder has sent something since the watch began. */
-  readonly alive: boolean;
-  /** The process that has released the lease and is still listed; null if there is none. */
-  readonly goodbye: Claim | null;
-  /** Whether no other process has waited for longer. */
-  readonly first: boolean;
-}
 
 /** Since when the lease is held, and at which process of the server. */
 export interface Tenure {
@@ -131,6 +86,8 @@ export class Lease {
   inherited: Claim | null = null;
   /** A message for the next holder of the lease; letters and digits. */
   note = '';
+  /** The other processes at the server. */
+  readonly others: OtherProcesses;
   /** What this process announces behind the note. */
   places = NOWHERE;
   /** Why there is no connection. */
@@ -140,8 +97,6 @@ export class Lease {
   #connection: Connection | undefined;
   #address: Address | undefined;
   #regaining: Promise<void> | undefined;
-  #observedAt = -Infinity;
-  #watched: { readonly id: number; readonly since: number } | null = null;
   /** Whether the rights of a holder were checked on this connection. */
   #allowed = false;
 
@@ -154,6 +109,13 @@ export class Lease {
     private readonly owner: LeaseOwner,
   ) {
     this.dataName = dataName(shard, process);
+    this.others = new OtherProcesses({
+      shard,
+      process,
+      label: dialer.label,
+      ask: (...args) => this.#ask(...args),
+      clientId: () => this.clientId,
+    });
   }
 
   get connected(): boolean {
@@ -179,7 +141,7 @@ export class Lease {
       throw (this.problem = error);
     });
     this.#address = address;
-    this.#watched = null;
+    this.others.connected();
     this.#allowed = false;
     this.inherited = null;
     this.#connection = connection;
@@ -222,36 +184,19 @@ export class Lease {
   /** For a process that waits: reads who else is there. @throws {ConnectionLost} {HandshakeRefused} */
   async observe(): Promise<View> {
     if (!this.#allowed) await this.#requireRights();
-    const asked = monotonicMs();
-    // A list of thousands of clients costs the server milliseconds: while the holder sends, its line alone is read.
-    let others = this.#watched === null ? [] : this.#claims(await this.#list('ID', this.#watched.id));
-    if (!others.some(({ word, idleS }) => word === 'holds' && idleS < SILENT_S))
-      others = this.#claims(await this.#list());
-    const now = monotonicMs();
-    const holder = others.find(({ word }) => word === 'holds') ?? null;
-    const paused = now - asked > PAUSE_MS || asked - this.#observedAt > PAUSE_MS;
-    if (paused || holder?.id !== this.#watched?.id) this.#watched = holder && { id: holder.id, since: asked };
-    this.#observedAt = now;
-    const watchedMs = this.#watched === null ? 0 : now - this.#watched.since;
-    return {
-      holder,
-      silent: holder !== null && holder.idleS >= SILENT_S && watchedMs >= WATCH_MS,
-      alive: holder !== null && watchedMs > (holder.idleS + 1) * 1_000,
-      goodbye: goodbyeIn(others),
-      first: !others.some(({ id, word, idleS }) => word === 'waits' && id < this.clientId && idleS < SILENT_S),
-    };
+    return this.others.observe();
   }
 
   /** Takes the lease, unless another process has it, and ends what is left of other processes. */
   async claim(): Promise<boolean> {
-    const [, lines] = await Promise.all([this.#say('holds'), this.#list()]);
-    const claims = this.#claims(lines);
+    const [, listing] = await Promise.all([this.#say('holds'), this.others.list()]);
+    const claims = this.others.claims(listing);
     if (claims.some(({ word }) => word === 'holds')) {
       await this.withdraw();
       return false;
     }
     this.inherited = goodbyeIn(claims);
-    await this.#endOthers(lines);
+    await this.others.end(listing);
     this.resume(null);
     return true;
   }
@@ -259,9 +204,9 @@ export class Lease {
   /** Takes the lease from its holder, who then finds that it is held. */
   async seize(): Promise<void> {
     await this.#say('holds');
-    const lines = await this.#list();
-    for (const { id, word } of this.#claims(lines)) if (word === 'holds') await this.kill(id);
-    await this.#endOthers(lines);
+    const listing = await this.others.list();
+    for (const { id, word } of this.others.claims(listing)) if (word === 'holds') await this.others.kill(id);
+    await this.others.end(listing);
     this.resume(null);
   }
 
@@ -280,32 +225,11 @@ export class Lease {
     if (this.connected) await this.#say(waits);
   }
 
-  /**
-   * For a process that has the shard, after `open('holds')`: the other processes that claim to hold the lease. Kills
-   * what is left of this process's lost connection.
-   */
-  async rivals(): Promise<Claim[]> {
-    const claims = claimsIn(await this.#list(), this.shard).filter(
-      ({ id, word }) => word === 'holds' && id !== this.clientId,
-    );
-    for (const { id, process } of claims) if (process === this.process) await this.kill(id);
-    return claims.filter(({ process }) => process !== this.process);
-  }
-
   /** Marks the lease as held. @param tenure continues this tenure; null: a new one begins now */
   resume(tenure: Tenure | null): void {
     const aliveAt = monotonicMs();
     this.tenure = { runId: this.runId, since: tenure?.since ?? aliveAt, aliveAt };
     this.#held = this.connected;
-  }
-
-  /** Kills other processes' connections for data, and those of processes that have released the lease. */
-  async endOthers(): Promise<void> {
-    await this.#endOthers(await this.#list());
-  }
-
-  kill(id: number): Promise<void> {
-    return killClient((...args) => this.#ask(...args), id, this.dialer.label);
   }
 
   /** Resolves when the server has answered on our connection. @throws {ConnectionLost} */
@@ -357,28 +281,18 @@ export class Lease {
     if (this.#held) await this.#say('holds');
   }
 
-  /** Other processes that hold the lease, or wait for it. */
-  async others(): Promise<Claim[]> {
-    return this.#claims(await this.#list()).filter(({ word, idleS }) => isThere(word) && idleS < SILENT_S);
-  }
-
   /** For a process that waits: shows that it knows the holder's note. */
   async learn(note: string): Promise<void> {
     this.note = note;
     if (this.connected) await this.#say(this.#waits);
   }
 
-  /** Processes that wait for the lease and have sent something recently. */
-  async waiters(): Promise<Claim[]> {
-    return this.#claims(await this.#list()).filter(({ word, idleS }) => isWaiting(word) && idleS < SILENT_S);
-  }
-
   /** Releases the lease; resolves to whether another process waits for it: null if the server does not answer. */
   async release(word: 'clean' | 'left'): Promise<boolean | null> {
     if (!this.connected) return null;
     const late = sleep(GOODBYE_MS, null, { ref: false });
-    const lines = await Promise.race([Promise.all([this.#say(word), this.#list()]), late]).catch(() => null);
-    return lines && this.#claims(lines[1]).some(({ word: other }) => isWaiting(other));
+    const said = await Promise.race([Promise.all([this.#say(word), this.others.list()]), late]).catch(() => null);
+    return said && this.others.claims(said[1]).some(({ word: other }) => isWaiting(other));
   }
 
   close(): void {
@@ -400,7 +314,7 @@ export class Lease {
 
   /** @throws {HandshakeRefused} if the user lacks a right that a holder needs */
   async #requireRights(): Promise<void> {
-    await this.#list('ID', this.clientId);
+    await this.others.list('ID', this.clientId);
     await this.#say(this.#waits);
     const killed = await this.#ask('CLIENT', 'KILL', 'ID', NOBODY);
     if (isError(killed)) throw new ClientRefused('CLIENT KILL', text(killed));
@@ -409,22 +323,5 @@ export class Lease {
 
   #ask(...args: Parameters<Connection['ask']>): ReturnType<Connection['ask']> {
     return this.#connection?.ask(...args) ?? Promise.reject(this.problem);
-  }
-
-  #list(...filter: Parameters<Connection['ask']>): Promise<Map<number, string>> {
-    return listClients((...args) => this.#ask(...args), ...filter);
-  }
-
-  async #endOthers(lines: ReadonlyMap<number, string>): Promise<void> {
-    for (const [id, line] of lines) {
-      if (isNamed(line, dataName(this.shard)) && !isNamed(line, this.dataName)) await this.kill(id);
-    }
-    // Where its end does not reach the server, the word of a past holder would stay, and be taken for that of the last.
-    for (const { id, word } of this.#claims(lines)) if (isGoodbye(word)) await this.kill(id);
-  }
-
-  /** The claims of other processes, in the order of their client IDs. */
-  #claims(lines: ReadonlyMap<number, string>): Claim[] {
-    return claimsIn(lines, this.shard).filter(({ process }) => process !== this.process);
   }
 }

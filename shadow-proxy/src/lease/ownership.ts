@@ -14,7 +14,10 @@ import type { Dialer } from '../upstream/dialer.js';
 import { oneServer } from '../upstream/identity.js';
 import { HandshakeRefused } from '../upstream/handshake.js';
 import type { Claim, Places } from './claims.js';
-import { ClientRefused, Lease, LeaseError, type Tenure, type View } from './lease.js';
+import { ClientRefused, Lease, LeaseError, type Tenure } from './lease.js';
+import type { View } from './other-processes.js';
+import type { Address } from '../plan/endpoint.js';
+import type { ServerLease } from '../upstream/server-connections.js';
 
 /** How often a waiting process looks, in ms. */
 const OBSERVE_MS = 250;
@@ -86,9 +89,19 @@ export interface AcquireOptions {
   hindered?(problem: Error): void;
 }
 
+/** A lease, as the rest of the process needs it. */
+export interface HeldLease extends ServerLease {
+  /** Whether this process holds it. */
+  readonly held: boolean;
+  readonly connected: boolean;
+  readonly tenure: Readonly<Tenure> | null;
+  /** Resolves when the lease is held now; if given, at the server with that address and run ID. */
+  confirm(address?: Address, runId?: string): Promise<void>;
+}
+
 export class Ownership {
   readonly process = randomBytes(8).toString('hex');
-  readonly leases: Readonly<Record<Side, Lease>>;
+  readonly #leases: Readonly<Record<Side, Lease>>;
   /** The process that held the lease before; null if none was seen. */
   predecessor: Predecessor | null = null;
   /** The servers that the shard needs now, once this process has it. */
@@ -110,14 +123,18 @@ export class Ownership {
         regain: (lost) => (this.#serves ? this.#regain(lost) : lost.open('waits')),
         lost: (lost) => void (this.#serves && this.#tryAgain(lost)),
       });
-    this.leases = { source: lease('source'), target: lease('target') };
-    this.#all = [this.leases.source, this.leases.target];
+    this.#leases = { source: lease('source'), target: lease('target') };
+    this.#all = [this.#leases.source, this.#leases.target];
     for (const lease of this.#all) lease.places = { service: '', sentinel: options.sentinel ?? '' };
+  }
+
+  get leases(): Readonly<Record<Side, HeldLease>> {
+    return this.#leases;
   }
 
   get epoch(): Epoch {
     const at = ({ held, runId, clientId }: Lease): string | null => (held ? `${runId}:${clientId}` : null);
-    return { process: this.process, source: at(this.leases.source), target: at(this.leases.target) };
+    return { process: this.process, source: at(this.#leases.source), target: at(this.#leases.target) };
   }
 
   /**
@@ -139,8 +156,8 @@ export class Ownership {
     const missing = async (): Promise<Error | null> => {
       const sides = await needed();
       this.needs = () => sides;
-      const side = sides.find((each) => !this.leases[each].connected);
-      return side === undefined ? null : this.leases[side].problem;
+      const side = sides.find((each) => !this.#leases[each].connected);
+      return side === undefined ? null : this.#leases[side].problem;
     };
     const hindrance = async (): Promise<Error | null> => {
       const problem = await missing();
@@ -212,9 +229,9 @@ export class Ownership {
         if (seen.every((view) => view.holder === null || view.silent)) {
           // Only the first in line may take the lease: the others would see no holder, and wait for its return.
           if (!isFirst || !(await mayServe())) continue;
-          await Promise.all(seen.flatMap((view, i) => (view.holder ? [reached[i].kill(view.holder.id)] : []))).catch(
-            () => undefined,
-          );
+          await Promise.all(
+            seen.flatMap((view, i) => (view.holder ? [reached[i].others.kill(view.holder.id)] : [])),
+          ).catch(() => undefined);
           patienceMs = 0;
         } else {
           if (!standby && seen.some(({ alive }) => alive))
@@ -270,7 +287,7 @@ export class Ownership {
   async sentinels(): Promise<readonly string[] | null> {
     for (const lease of this.#all) {
       const late = sleep(PING_MS, null, { ref: false });
-      const others = lease.connected ? await Promise.race([lease.others().catch(() => null), late]) : null;
+      const others = lease.connected ? await Promise.race([lease.others.present().catch(() => null), late]) : null;
       if (others !== null) return others.map(({ places }) => places.sentinel).filter((each) => each !== '');
     }
     return null;
@@ -285,7 +302,7 @@ export class Ownership {
       const late = sleep(Math.max(KNOWN_OBSERVE_MS, until - monotonicMs()), [], { ref: false });
       const lists = this.#all
         .filter(({ held }) => held)
-        .map((lease) => Promise.race([lease.waiters().catch(() => []), late]));
+        .map((lease) => Promise.race([lease.others.waiting().catch(() => []), late]));
       const waiters = (await Promise.all(lists)).flat();
       const uninformed = new Map(waiters.map(({ process, from }) => [process, from]));
       // An answer at one server is enough: the process may not reach the other one.
@@ -344,7 +361,7 @@ export class Ownership {
 
   /** Refuses if both addresses lead to one server. @throws {LeaseError} */
   #refuseTwin(side: Side = 'target'): void {
-    const { source, target } = this.leases;
+    const { source, target } = this.#leases;
     if (source.connected && target.connected && source.runId !== '' && source.runId === target.runId) {
       throw new LeaseError('one-server', oneServer(side, target.runId));
     }
@@ -377,7 +394,7 @@ export class Ownership {
 
   /** Nobody has held the lease since the words of goodbye that were there as it was taken. */
   #inherit(): void {
-    const last = this.#lastHolder((side) => this.leases[side].inherited);
+    const last = this.#lastHolder((side) => this.#leases[side].inherited);
     if (last !== null) this.predecessor = { process: last.process, clean: last.word === 'clean', note: last.note };
   }
 
@@ -437,12 +454,12 @@ export class Ownership {
     await lease.open('holds');
     try {
       this.#refuseTwin(lease.side);
-      for (const rival of await lease.rivals()) {
+      for (const rival of await lease.others.rivals()) {
         // The rest of the process that we took over from, at a server that we could not reach then.
-        if (rival.process === this.predecessor?.process) await lease.kill(rival.id);
+        if (rival.process === this.predecessor?.process) await lease.others.kill(rival.id);
         else throw this.#lose(describe(rival, lease), rival);
       }
-      if (tenure === null) await lease.endOthers();
+      if (tenure === null) await lease.others.end(await lease.others.list());
       else if (!(await this.#unbroken(lease, tenure)))
         throw this.#lose(
           `it was lost at the ${lease.side} ${lease.dialer.label} for so long that another proxy may have held it`,
@@ -465,7 +482,7 @@ export class Ownership {
    */
   async #unbroken(lease: Lease, tenure: Tenure): Promise<boolean> {
     if (lease.runId !== tenure.runId || monotonicMs() - tenure.aliveAt < DISCONNECTED_MS) return true;
-    const other = this.leases[otherSide(lease.side)];
+    const other = this.#leases[otherSide(lease.side)];
     if (!other.held || other.tenure === null || other.tenure.since > tenure.aliveAt) return false;
     return other.ping().then(
       async () => other.held && (this.#isNeeded(lease, other.side) || (await this.#waitedSince(other, tenure.aliveAt))),
@@ -488,7 +505,7 @@ export class Ownership {
     if (others === 0) return true;
     // Before that, it could not take over. One that has looked a moment ago, and is cut off since then, cannot have.
     const begunMs = monotonicMs() - since - DISCONNECTED_MS;
-    const waited = (await lease.waiters()).filter(
+    const waited = (await lease.others.waiting()).filter(
       ({ ageS, idleS }) => ageS * 1_000 >= begunMs && (idleS + 1) * 1_000 <= DISCONNECTED_MS,
     );
     return new Set(waited.map(({ process }) => process)).size >= others;

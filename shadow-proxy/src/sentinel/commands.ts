@@ -8,7 +8,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { monotonicMs } from '../io/clock.js';
 import { array, bulk, error, integer, map, OK, simple } from '../resp/encode.js';
 import { compileGlob } from '../route/glob.js';
-import { SILENT_S } from '../lease/lease.js';
+import { SILENT_S } from '../lease/other-processes.js';
 import type { SentinelPlan } from '../plan/plan.js';
 import { isName } from '../session/handlers/client-command.js';
 import type { SentinelClient } from './client.js';

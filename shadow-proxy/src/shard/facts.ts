@@ -39,12 +39,15 @@ export interface ConditionParts {
   readonly authorities: Pick<Authorities, 'frozen'>;
 }
 
+/** What counts clients and their commands. */
+export type CountedClients = Pick<Clients, 'sessions' | 'limits' | 'counts' | 'errors' | 'counterWatch' | 'replicas'>;
+
 export interface ObservedParts extends ConditionParts {
   readonly name: string;
   /** When the shard was built, in ms of the monotonic clock. */
   readonly since: number;
   readonly settings: Pick<Settings, 'plan'>;
-  readonly clients: Clients;
+  readonly clients: CountedClients;
   /** Connections that were closed because they were silent. */
   readonly silenced: Readonly<Record<Side, number>>;
   readonly flipper: Pick<Flipper, 'flips'>;

@@ -2,7 +2,7 @@
  * What a shard reports to a scrape besides its snapshot: gates, guard, leases, certificates. Pure data.
  */
 import { X509Certificate } from 'node:crypto';
-import type { Lease } from '../lease/lease.js';
+import type { HeldLease } from '../lease/ownership.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import type { LatencyWindow } from '../storage/evidence.js';
 import type { WatchSnapshot, WorkloadWatch } from '../telemetry/snapshot.js';
@@ -13,7 +13,7 @@ import type { Glance } from '../stages/evidence-collector.js';
 export function watchOf(
   plan: Plan,
   shard: ShardPlan,
-  leases: Readonly<Record<Side, Pick<Lease, 'held' | 'dialer'>>>,
+  leases: Readonly<Record<Side, Pick<HeldLease, 'held' | 'dialer'>>>,
   { outlook, guard, workloadLatencies, ...glance }: Glance,
 ): WatchSnapshot {
   return {
@@ -40,7 +40,7 @@ const workloadWatch = (
 /** The proxy's certificates from the plan, and the servers' as they were last seen. */
 function certificatesOf(
   shard: ShardPlan,
-  leases: Readonly<Record<Side, Pick<Lease, 'held' | 'dialer'>>>,
+  leases: Readonly<Record<Side, Pick<HeldLease, 'held' | 'dialer'>>>,
 ): Record<string, number> {
   const ends: Record<string, number | null> = { listener: endOf(shard.listen.tls?.cert) };
   for (const side of SIDES) {

@@ -44,9 +44,12 @@ import {
   type StageRequest,
 } from './stage-change.js';
 
+/** The clients, as a flip uses them. */
+export type FlippedClients = Pick<Clients, 'subscribers' | 'waitingRoom' | 'interrupt'>;
+
 export interface FlipContext {
   readonly sequencer: Sequencer;
-  readonly clients: Clients;
+  readonly clients: FlippedClients;
   readonly suspects: Suspects;
   /** Whether another shard has the same target, and this one does not say which keys are its own. */
   readonly sharedTarget: boolean;

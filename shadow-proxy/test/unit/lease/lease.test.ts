@@ -1,7 +1,8 @@
 /** When a lease at one server is silent, alive, first or late: to the millisecond, on a clock that the test moves. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Lease, type View } from '../../../src/lease/lease.js';
+import { Lease } from '../../../src/lease/lease.js';
+import type { View } from '../../../src/lease/other-processes.js';
 import { FakeClock, watched } from '../../support/fake-clock.js';
 import { LeaseServer } from '../../support/lease-server.js';
 
@@ -197,7 +198,7 @@ test('a process that waits sees where the holder serves, and each sees where the
   assert.deepEqual(view.holder?.places, { service: '[fd00::1]:6379', sentinel: '[fd00::1]:26379' });
   assert.equal(view.holder.note, 'note');
   const sentinels = async (lease: Lease): Promise<string[]> =>
-    (await lease.others()).map(({ places }) => places.sentinel);
+    (await lease.others.present()).map(({ places }) => places.sentinel);
   assert.deepEqual(await sentinels(holder), ['10.0.0.2:26379']);
   assert.deepEqual(await sentinels(waiter), ['[fd00::1]:26379']);
   await clock.advance(3_000);
@@ -221,7 +222,7 @@ test('a holder ends data connections of other processes, whatever follows their 
     await at(server, 'data').open('waits');
     [...server.callers.values()].at(-1)!.name = name;
   }
-  await holder.endOthers();
+  await holder.others.end(await holder.others.list());
   const names = [...server.callers.values()].map(({ name }) => name);
   assert.deepEqual(
     names.filter((name) => !name.startsWith('shadow-proxy-lease:')),
