@@ -53,6 +53,13 @@ function compareSeen(
   );
   const left = [...known, ...kit].filter((name) => !seen.has(name));
   const compared = compareUsers(source, target, new Set(left));
+  // A process that has just connected knows the release of a server before it knows what the server is.
+  const unasked = [source, target].flatMap(({ commands }, at) => (commands.size === 0 ? [SIDES[at]] : []));
+  if (unasked.length > 0)
+    return {
+      ...compared,
+      unknown: compared.unknown ?? `the ${unasked.join(' and the ')} did not list its commands yet: ask again`,
+    };
   const unseen = compared.unproven.filter((name) => !seen.has(name));
   if (unseen.length === 0) return compared;
   return {
@@ -93,8 +100,8 @@ async function readUsers(server: Server, memory: UserMemory | null): Promise<Use
     endpoint,
     traits: { version },
   } = server;
-  const known = commandsOf(server);
   const reply = await soon(server.ask('ACL', 'LIST'));
+  const known = commandsOf(server);
   const password = endpoint.credentials?.password;
   const login = { name: endpoint.credentials?.username ?? 'default', password: password ?? null };
   if (reply?.items) {
