@@ -144,7 +144,8 @@ export class Figures {
     this.#mirrorConnections = connections;
     if (!waits) this.#waitedSince = null;
     else if (this.#waitedSince === null || hasLostOne) this.#waitedSince = this.scene.now;
-    const leastMs = this.#waitedSince === null ? 0 : Math.floor(this.scene.now - this.#waitedSince);
+    // Between two looks it may have answered, and be still again.
+    const leastMs = this.#waitedSince === null ? 0 : Math.floor(Math.min(this.scene.now - this.#waitedSince, stillMs));
     return mirror.lagMs < leastMs ? `lag ${mirror.lagMs} ms, and effects have waited for ${leastMs} ms` : null;
   }
 

@@ -32,7 +32,9 @@ const LIMITS = [
 export class Operator {
   /** How often each stage was entered. */
   readonly stages = new Map<string, number>();
-  readonly acts: Strikes<'stageChange' | 'rollback' | 'verify' | 'backfill' | 'stopJob' | 'changeJob' | 'reload'> = {
+  readonly acts: Strikes<
+    'stageChange' | 'rollback' | 'verify' | 'backfill' | 'stopJob' | 'changeJob' | 'reload' | 'handFence'
+  > = {
     stageChange: () => this.#changeStage(),
     rollback: () => this.#rollback(),
     verify: () => this.#job('verify'),
@@ -40,11 +42,14 @@ export class Operator {
     stopJob: () => this.#stopJob(),
     changeJob: () => this.#changeJob(this.scene.random.pick(JOB_CHANGES)),
     reload: () => this.#reload(),
+    handFence: () => this.#fence(),
   };
   #suspectSince: number | null = null;
   /** When a job was paused or limited; null once it goes on without limits. The next process goes on with both. */
   #slowedAt: number | null = null;
   #stage: Stage | null = null;
+  /** The process that was asked to raise the fence by hand, or to lift it, and has not answered. */
+  #fencing: LaunchedShard | null = null;
 
   readonly #changes: StageChanges;
 
@@ -78,7 +83,8 @@ export class Operator {
     const at = STAGES.indexOf(from);
     const stage = from === 'live' && random.chance(0.5) ? 'live' : STAGES[random.chance(0.5) ? at + 1 : at - 1];
     if (stage === undefined || (stage === 'off' && workload === 'default') || stage === 'complete') return null;
-    const percent = stage === 'live' ? random.pick([1, 50, 99, 100]) : undefined;
+    const percent =
+      stage === 'live' ? random.pick(this.scene.profile.fenced === true ? [100] : [1, 50, 99, 100]) : undefined;
     return this.#change(workload, stage, percent);
   }
 
@@ -141,6 +147,22 @@ export class Operator {
       const problems = launched.checkReload(next);
       if (problems.length > 0) throw new Error(problems.join('; '));
       await launched.reload(next);
+    });
+  }
+
+  /** Raises the fence by hand, or lifts one that was raised so. */
+  #fence(): string | null {
+    const { scene } = this;
+    const isMoved = (): boolean => scene.stage === 'live' || scene.stage === 'rampdown';
+    const action = scene.handFence === null ? 'apply' : 'lift';
+    if (isMoved() && scene.random.chance(0.8)) return null;
+    if (this.#fencing === scene.proxy.launched) return null;
+    return this.#ask(`to ${action} the fence`, async (launched) => {
+      this.#fencing = launched;
+      scene.handFence = 'unknown';
+      await launched.shard.fence(action).finally(() => (this.#fencing = null));
+      // One that is lifted while the target answers stays so until the next stage change.
+      scene.handFence = action === 'apply' ? 'applied' : isMoved() ? 'unknown' : null;
     });
   }
 

@@ -102,6 +102,8 @@ export interface Faults {
   readonly backfill?: number;
   readonly stopJob?: number;
   readonly changeJob?: number;
+  /** The operator raises the fence by hand, or lifts it. */
+  readonly handFence?: number;
   /** The operator reloads the plan with other limits. */
   readonly reload?: number;
 }
@@ -441,10 +443,13 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     ),
     profile(
       'fenced',
-      { stageChange: 100, proxyKill: 900, sourceRestart: 8_000, pause: 800, pauseMs: 300, cut: 200, rollback: 800 },
+      {
+        ...{ stageChange: 120, handFence: 700, rollback: 1_500 },
+        ...{ proxyKill: 900, sourceRestart: 2_500, pause: 1_500, pauseMs: 300, cut: 200 },
+      },
       {
         mix: { ...COMMON, strings: 4, lists: 3, blocking: 6, hashes: 2, streams: 2, transactions: 2, longScripts: 0 },
-        ...{ thinkMs: [0, 40], stage: 'rampdown', backfillAfterMs: 100, fenced: true, plan: { fence: 'acl' } },
+        ...{ thinkMs: [0, 80], stage: 'rampdown', backfillAfterMs: 100, fenced: true, plan: { fence: 'acl' } },
       },
     ),
     profile(

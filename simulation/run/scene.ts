@@ -1,5 +1,6 @@
 /** What a run is made of: a world with two servers and a proxy, the timeline, and what was found to be wrong. */
 import type { Stage } from '../../shadow-proxy/src/route/stage.js';
+import { GUEST, GUEST_RULES } from '../clients/guest.js';
 import { LONG, SCRIPTS } from '../clients/kinds/scripts.js';
 import { KIT, KIT_RULES, LIMITED, LIMITED_RULES, OTHER, OTHER_RULES } from '../clients/kinds/sessions.js';
 import type { Pace } from '../check/job-pace.js';
@@ -82,6 +83,8 @@ export class Scene {
   damage: string | null = null;
   /** What the operator allows the last job that was started. */
   pace: Pace = {};
+  /** Whether the operator has raised the fence by hand; `unknown` until an answer comes. */
+  handFence: 'applied' | 'unknown' | null = null;
   #tightSince: number | null = null;
   /** How often its disk has refused something, or was damaged. */
   damages = 0;
@@ -103,6 +106,7 @@ export class Scene {
     const users = {
       ...(profile.faults.hang === undefined && { [LIMITED.name]: LIMITED_RULES }),
       [OTHER.name]: OTHER_RULES,
+      ...(profile.fenced === true && { [GUEST.name]: GUEST_RULES }),
     };
     const ofSource = { ...users, ...(profile.fenced === true && { [KIT.name]: KIT_RULES }) };
     const config = profile.topology === 'clusters' ? CLUSTER_MODE : {};
