@@ -20,6 +20,8 @@ export interface Fault {
   readonly survives?: string;
   /** Why no simulated run can notice it, in one sentence: its tests are all that shows it. */
   readonly unseen?: string;
+  /** The profile whose simulated runs notice it: only these are made. Absent: all in which its line runs. */
+  readonly profile?: string;
 }
 
 const SRC = 'shadow-proxy/src/';

@@ -163,7 +163,7 @@ class Trials {
     if (outside !== null) return { ...not(outside), unseen: true };
     const counts = this.#known.counts[version][id];
     const count = Object.values(counts).reduce((a, b) => a + b, 0);
-    if (count === 0) return not('its line never runs');
+    if (count === 0 && fault.profile === undefined) return not('its line never runs');
     let [operations, seconds] = [0, 0];
     for (;;) {
       tree.put(fault, sourceOf(fault.file)!);
@@ -194,10 +194,11 @@ class Trials {
   }
 
   /**
-   * First those in which its line runs, in turn from two orders: by what they have noticed of the same file, then of
-   * all; and by the share that its line has of all lines of faults that run there.
+   * Those in which its line runs, in turn from two orders: by what they have noticed of the same file, then of all; and
+   * by the share that its line has of all lines of faults that run there. A fault may name its profile.
    */
-  #profiles({ id, file }: Fault): readonly string[] {
+  #profiles({ id, file, profile: own }: Fault): readonly string[] {
+    if (own !== undefined && this.options.profiles.includes(own)) return [own];
     const all = this.#known.counts[this.#version];
     const counts = all[id];
     const noticed = this.faults.flatMap((each) => {
@@ -212,8 +213,7 @@ class Trials {
       [...this.options.profiles].sort((a, b) => (values.get(b) ?? 0) - (values.get(a) ?? 0));
     const [first, second] = [by(shares), by(weights)];
     const inTurn = [...new Set(first.flatMap((profile, i) => [profile, second[i]]))];
-    const runs = (profile: string): number => (counts[profile] === undefined ? 0 : 1);
-    return inTurn.sort((a, b) => runs(b) - runs(a));
+    return inTurn.filter((profile) => counts[profile] !== undefined);
   }
 
   async #runs(tree: Tree, some: Partial<Order>): Promise<Outcome> {

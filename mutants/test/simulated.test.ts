@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Fault } from '../fault.js';
 import { FAULTS } from '../faults/index.js';
+import { PROFILES } from '../../simulation/run/profiles.js';
 import { outsideOf } from '../simulated/reach.js';
 import { trySimulated } from '../simulated/try-simulated.js';
 
@@ -27,6 +28,12 @@ const UNUSED: Fault = {
 };
 const UNSEEN: Fault = { ...GROSS, id: 'nobody-could-tell', unseen: 'Clients get the same replies.' };
 const OUTSIDE: Fault = FAULTS.find(({ file }) => file.includes('/notify/'))!;
+
+test('Each profile that a fault names exists, and no such fault is one that no run can notice', () => {
+  const names = new Set(PROFILES.map(({ name }) => name));
+  const wrong = FAULTS.filter((each) => each.profile !== undefined && (!names.has(each.profile) || outsideOf(each)));
+  assert.deepEqual(wrong, []);
+});
 
 test('A fault is noticed by a run with its seed; the next start tries only what was not noticed', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'simulated-'));
