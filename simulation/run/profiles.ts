@@ -187,7 +187,7 @@ const UNFOLLOWED: Partial<Mix> = {
   ...{ streams: 3, transactions: 2, several: 2, mixed: 1, keyspace: 1, ofRedisOnly: 1, scripts: 2, publish: 2 },
   ...{ large: 0.3, forbidden: 0.1 },
 };
-const ALL: Partial<Mix> = { ...UNFOLLOWED, databases: 0.5, followed: 20 };
+const ALL: Partial<Mix> = { ...UNFOLLOWED, databases: 0.5, followed: 20, hidden: 0.3 };
 /** Several lanes, few keys: what one lane does must wait for the others. */
 const CROWDED: Partial<Mix> = {
   ...{ strings: 3, counters: 3, lists: 2, blocking: 3, several: 3, expiring: 2, streams: 2, transactions: 3 },

@@ -57,6 +57,9 @@ export class Tenures {
     if (proxy.launched !== null && proxy.answers && scene.troubledUntil(proxy) < scene.now - REGAINED_MS)
       this.#vacantSince = null;
     if (this.#vacantSince === null) return;
+    // One that has taken the lease, and is troubled before it serves, has the shard.
+    if (scene.seats.some((seat) => scene.troubledUntil(seat) > scene.now - REGAINED_MS && this.#holds(seat)))
+      this.#vacantSince = scene.now;
     const isServed = scene.seats.some((seat) => this.#isWell(seat, this.#vacantSince!));
     if (!isServed) {
       this.#vacantSince = scene.now;
@@ -81,6 +84,14 @@ export class Tenures {
     for (const { engine, model } of [source, target])
       if (![...model.clients.values()].some(({ name }) => HOLDS.test(name)))
         scene.fail(`nothing has held the lease at the ${engine} for ${REGAINED_MS} ms`);
+  }
+
+  #holds({ host }: Proxy): boolean {
+    return [this.scene.source, this.scene.target].some(({ model }) =>
+      [...model.clients.values()].some(
+        ({ name, address }) => HOLDS.test(name) && address.startsWith(`${host.address}:`),
+      ),
+    );
   }
 
   /** Whether it has waited, and nothing was wrong with it, since then. */
