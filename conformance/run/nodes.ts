@@ -1,5 +1,5 @@
 /** One side's servers, for one unit: a single one, or the nodes of a cluster. */
-import { startCluster, type ClusterOptions } from '../../shadow-proxy/src/local/cluster.js';
+import { startCluster, type ClusterOptions } from '../../shadow-proxy/src/local/start-cluster.js';
 import { startKeydb, startRedis, type LocalServer, type ServerConfig } from '../../shadow-proxy/src/local/servers.js';
 
 export type ClusterLayout = Pick<ClusterOptions, 'masters' | 'replicas' | 'ranges'>;

@@ -10,7 +10,7 @@ import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { Admin } from '../../shadow-proxy/src/admin/server.js';
+import { Admin } from '../../shadow-proxy/src/admin/admin-server.js';
 import { startOtel } from '../../shadow-proxy/src/otel/otel.js';
 import type { Scrape } from '../../shadow-proxy/src/telemetry/metrics.js';
 import { startReceiver } from '../../shadow-proxy/test/support/notices.js';

@@ -1,7 +1,7 @@
 /** A client of a program: writes bytes, and holds each reply against the command that it is for. */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FrameReader } from '../../shadow-proxy/src/resp/reader.js';
+import { FrameReader } from '../../shadow-proxy/src/resp/frame-reader.js';
 import { encode } from '../../shadow-proxy/test/integration/random/raw.js';
 import { APP_USER } from '../../shadow-proxy/test/integration/random/driver.js';
 import { COUNTERS, TOKEN } from './generate.js';

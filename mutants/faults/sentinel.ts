@@ -2,7 +2,7 @@
 import type { Fault } from '../fault.js';
 
 const MASTERS = 'shadow-proxy/src/sentinel/masters.ts';
-const COMMANDS = 'shadow-proxy/src/sentinel/commands.ts';
+const COMMANDS = 'shadow-proxy/src/sentinel/sentinel-commands.ts';
 const SENTINEL = 'shadow-proxy/src/sentinel/sentinel.ts';
 const masters = ['unit/sentinel/masters'];
 const conformance = ['integration/sentinel/conformance'];

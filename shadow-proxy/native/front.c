@@ -33,7 +33,7 @@ enum {
   LEAST_READ = 4096,
   /* Room that the records about EVENTS, ACCEPTS or ORDERS may take, besides data of clients. */
   RESERVE = 64 * 1024,
-  /* The same as in src/front/server.ts. */
+  /* The same as in src/front/tcp-server.ts. */
   BACKLOG = 4096,
   IOVECS = 64,
   KEEP_ALIVE_S = 300,

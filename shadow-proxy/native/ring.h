@@ -1,5 +1,5 @@
 /*
- * Records from one thread to another through shared memory: the same rings as in src/front/ring.ts, whose comment
+ * Records from one thread to another through shared memory: the same rings as in src/front/shared-ring.ts, whose comment
  * describes their format. This is the end in C: it reads what the sequencing thread writes, and vice versa.
  */
 #ifndef RING_H

@@ -11,12 +11,12 @@ import { Daemon } from './shard/daemon.js';
 import { createLogger } from './telemetry/log.js';
 import { exitCode, parseArguments, usage, watchOutput } from './cli/exit.js';
 import { proxyProgram, type ProxyOptions } from './cli/proxy-program.js';
-import { describeShards } from './plan/cluster.js';
+import { describeShards } from './plan/cluster-shards.js';
 import { descriptorLimit, descriptorProblem } from './plan/descriptors.js';
 import { PlanError } from './plan/errors.js';
 import { memoryLimit, memoryProblem } from './plan/memory.js';
 import type { Plan, ShardPlan } from './plan/plan.js';
-import { openPlan } from './upstream/cluster.js';
+import { openPlan } from './upstream/open-plan.js';
 import { onStop } from './io/signals.js';
 import { stderr, stdout } from './cli/output.js';
 

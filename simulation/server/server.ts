@@ -3,7 +3,7 @@
  * the surroundings' clock starts. See ../README.md for what it leaves out.
  */
 import { RequestParser } from '../../shadow-proxy/src/resp/request.js';
-import { ProtocolError } from '../../shadow-proxy/src/resp/scan.js';
+import { ProtocolError } from '../../shadow-proxy/src/resp/frame-scanner.js';
 import { ACL_COMMANDS, setUser } from './acl.js';
 import { CLIENT_COMMANDS } from './clients.js';
 import { CLUSTER_COMMANDS, Redirection, redirection, refusedToScript } from './cluster.js';

@@ -1,11 +1,11 @@
 /** A process of the proxy with one shard: the product's own code, from `launch` on. */
 import { pino, type Logger } from 'pino';
-import { derive } from '../../shadow-proxy/src/upstream/cluster.js';
+import { derive } from '../../shadow-proxy/src/upstream/open-plan.js';
 import { planFrom } from '../../shadow-proxy/src/plan/load.js';
 import type { Plan } from '../../shadow-proxy/src/plan/plan.js';
 import { Sentinel } from '../../shadow-proxy/src/sentinel/sentinel.js';
 import { launch, type LaunchedShard } from '../../shadow-proxy/src/shard/launch.js';
-import { conditionFactsOf } from '../../shadow-proxy/src/shard/facts.js';
+import { conditionFactsOf } from '../../shadow-proxy/src/shard/snapshot-facts.js';
 import { conditionOf, type ShardCondition } from '../../shadow-proxy/src/shard/snapshot.js';
 import type { Parts } from '../../shadow-proxy/src/shard/parts.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';

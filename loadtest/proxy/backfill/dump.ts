@@ -1,7 +1,7 @@
 /** Measures how fast a server can be read: one connection requests every key's DUMP, and discards it. */
 import { connect } from 'node:net';
 import { encodeCommand } from '../../../shadow-proxy/src/resp/encode.js';
-import { FrameReader } from '../../../shadow-proxy/src/resp/reader.js';
+import { FrameReader } from '../../../shadow-proxy/src/resp/frame-reader.js';
 
 const BATCH = 1_000;
 

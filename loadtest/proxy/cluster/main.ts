@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import Table from 'cli-table3';
 import { Command } from 'commander';
 import { stringify } from 'yaml';
-import { startCluster } from '../../../shadow-proxy/src/local/cluster.js';
+import { startCluster } from '../../../shadow-proxy/src/local/start-cluster.js';
 import { freePorts } from '../../../shadow-proxy/src/local/port.js';
 import { SLOTS } from '../../../shadow-proxy/src/route/slot.js';
 import { sum, type ShardSnapshot } from '../../../shadow-proxy/src/telemetry/snapshot.js';

@@ -5,7 +5,7 @@
 import { connect, type Socket } from 'node:net';
 import { decodeReply, text } from '../../../shadow-proxy/src/resp/decode.js';
 import { encodeCommand } from '../../../shadow-proxy/src/resp/encode.js';
-import { FrameScanner } from '../../../shadow-proxy/src/resp/scan.js';
+import { FrameScanner } from '../../../shadow-proxy/src/resp/frame-scanner.js';
 import { judgeReply, nextRequest, type Request } from './traffic.js';
 
 export interface ClientsTask {

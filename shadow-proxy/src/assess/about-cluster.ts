@@ -3,7 +3,7 @@
  * cluster lacks.
  */
 import { count, number, percent } from '../text/figures.js';
-import { refine } from '../plan/cluster.js';
+import { refine } from '../plan/cluster-shards.js';
 import { SLOTS } from '../route/slot.js';
 import { MANY_KEYS } from './cluster/traffic.js';
 import { slotsOf, total, weightOf } from './cluster/weights.js';

@@ -4,7 +4,7 @@
  */
 import { cacheEndpointOf } from '../plan/elasticache.js';
 import type { Endpoint } from '../plan/endpoint.js';
-import type { InstanceFacts } from './facts.js';
+import type { InstanceFacts } from './instance-facts.js';
 import type { Finding, Question } from './finding.js';
 
 /** Commands that AWS documents as unavailable, for ElastiCache with nodes and Redis OSS. */

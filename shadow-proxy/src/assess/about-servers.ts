@@ -4,7 +4,7 @@ import { compareUsers, describeWider } from '../command/users.js';
 import { count, number } from '../text/figures.js';
 import { tooOld } from '../upstream/identity.js';
 import { compareSettings, describeDifference, type SettingDifference } from '../upstream/settings.js';
-import type { InstanceFacts } from './facts.js';
+import type { InstanceFacts } from './instance-facts.js';
 import type { Finding, Question } from './finding.js';
 
 /** Clocks may differ by as much as the tolerance for TTLs. */

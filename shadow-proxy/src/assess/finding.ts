@@ -1,10 +1,10 @@
 /** One line of an assessment, and its input. */
-import type { SlotMaster } from '../plan/cluster.js';
+import type { SlotMaster } from '../plan/cluster-shards.js';
 import type { Advice } from './cluster/advice.js';
-import type { ClusterFacts } from './cluster/facts.js';
+import type { ClusterFacts } from './cluster/cluster-facts.js';
 import type { SlotTraffic } from './cluster/traffic.js';
 import type { SlotWeights } from './cluster/weights.js';
-import type { InstanceFacts } from './facts.js';
+import type { InstanceFacts } from './instance-facts.js';
 
 /**
  * `go`: a reason for a migration. `no-go`: a reason against it. `first`: must be done before it. `note`: should be

@@ -1,7 +1,7 @@
 /**
  * How much KeyDB is needed, and what it costs: computed from measurements and from prices that the operator gives.
  */
-import type { InstanceFacts } from './facts.js';
+import type { InstanceFacts } from './instance-facts.js';
 
 export interface SizingOptions {
   /** Memory of one KeyDB node, in bytes. */

@@ -10,7 +10,7 @@ import { formatAddress, parseAddress, type Address, type Endpoint } from '../pla
 import type { Plan } from '../plan/plan.js';
 import { errorText, isError, isNull, type Reply } from '../resp/decode.js';
 import { AskError, asking } from '../upstream/asker.js';
-import { openPlan } from '../upstream/cluster.js';
+import { openPlan } from '../upstream/open-plan.js';
 import { confirmYes } from './confirm.js';
 import { CliError, exitCode } from './exit.js';
 import { withManual } from './manual.js';

@@ -10,7 +10,7 @@ import { closedGates } from '../stages/gates.js';
 import type { PromoteRequest, RollbackRequest } from '../stages/promotion.js';
 import type { StagePoint } from '../route/stage.js';
 import { adminOf } from '../plan/plan.js';
-import { openPlan } from '../upstream/cluster.js';
+import { openPlan } from '../upstream/open-plan.js';
 import {
   AdminClient,
   type AcceptedShard,

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { JobRequest } from '../storage/job-file.js';
 import { sum, type JobLimits } from '../telemetry/snapshot.js';
 import { SIDES } from '../route/stage.js';
-import { evictionNote } from '../telemetry/evictions.js';
+import { evictionNote } from '../telemetry/server-notes.js';
 import { addAdminOptions, type AdminClientOptions, type StartJobRequest } from './admin-client.js';
 import { CliError, exitCode, positive } from './exit.js';
 import { Fleet } from './fleet.js';

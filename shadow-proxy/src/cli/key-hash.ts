@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { hashKey } from '../compare/redact.js';
-import { openPlan } from '../upstream/cluster.js';
+import { openPlan } from '../upstream/open-plan.js';
 import { readHashKey } from '../storage/hash-key.js';
 import { Router } from '../route/router.js';
 import { CliError, exitCode } from './exit.js';

@@ -12,7 +12,7 @@ import { freePort, freePorts } from '../local/port.js';
 import { stringify } from 'yaml';
 import { Daemon } from '../shard/daemon.js';
 import { afterDeath } from '../local/guard.js';
-import { startCluster } from '../local/cluster.js';
+import { startCluster } from '../local/start-cluster.js';
 import { findRedis, findTarget, requireKeydb } from '../local/program.js';
 import {
   standInLimits,
@@ -23,7 +23,7 @@ import {
   type LocalServer,
 } from '../local/servers.js';
 import { createLogger } from '../telemetry/log.js';
-import { openPlan } from '../upstream/cluster.js';
+import { openPlan } from '../upstream/open-plan.js';
 import { onStop } from '../io/signals.js';
 import { connectApps, drive, WORKLOADS, type Tally } from './demo/traffic.js';
 import { SENT_ON_CONNECT } from '../telemetry/error-origins.js';

@@ -5,9 +5,9 @@
 import { printableAll } from '../text/printable.js';
 import { writeFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
-import { openPlan } from '../upstream/cluster.js';
+import { openPlan } from '../upstream/open-plan.js';
 import type { Plan } from '../plan/plan.js';
-import type { Report, ShardFacts } from '../report/facts.js';
+import type { Report, ShardFacts } from '../report/contents.js';
 import { toHtml } from '../report/html.js';
 import { toMarkdown } from '../report/markdown.js';
 import { recommend } from '../report/recommendation.js';

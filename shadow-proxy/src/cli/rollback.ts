@@ -7,7 +7,7 @@ import { formatPoint } from '../storage/state.js';
 import { addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { rollBackOffline, type OfflineRollback } from '../stages/offline-rollback.js';
 import { redactSecrets } from '../plan/endpoint.js';
-import { openPlan } from '../upstream/cluster.js';
+import { openPlan } from '../upstream/open-plan.js';
 import { count } from '../text/figures.js';
 import type { Gate } from '../stages/gates.js';
 import type { RollbackRequest } from '../stages/promotion.js';

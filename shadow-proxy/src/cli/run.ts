@@ -17,7 +17,7 @@ import { onStop } from '../io/signals.js';
 import { keysConfirmed, YES } from './confirm.js';
 import { duration, exitCode, listenAddress, outputClosed } from './exit.js';
 import { withManual } from './manual.js';
-import { judge, type RunVerdict } from './verdict.js';
+import { judge, type RunVerdict } from './run-verdict.js';
 import { LiveView, renderMismatch, renderVerdict } from './view.js';
 import { print } from './output.js';
 

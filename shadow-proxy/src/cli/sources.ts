@@ -1,6 +1,6 @@
 /** Finds the servers that a command reads: from URLs as in a plan, and the masters of a cluster. */
-import type { FoundCluster } from '../assess/cluster/read.js';
-import { findCluster } from '../assess/cluster/read.js';
+import type { FoundCluster } from '../assess/cluster/read-cluster.js';
+import { findCluster } from '../assess/cluster/read-cluster.js';
 import type { ClusterSide } from '../plan/plan.js';
 import type { Endpoint } from '../plan/endpoint.js';
 import { PlanError } from '../plan/errors.js';

@@ -7,7 +7,7 @@ import type { LedgerEntry } from '../telemetry/ledger.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
 import { ACCEPT } from '../telemetry/advice.js';
 import { commandLine, type AdminClientOptions } from './admin-client.js';
-import type { RunVerdict } from './verdict.js';
+import type { RunVerdict } from './run-verdict.js';
 import { stdout } from './output.js';
 import { drawn, redraw } from './redraw.js';
 

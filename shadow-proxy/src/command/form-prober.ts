@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { decodeReply, type Reply } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
-import { FrameScanner } from '../resp/scan.js';
+import { FrameScanner } from '../resp/frame-scanner.js';
 import { DUMP, HOLDS, HOLDS_FOR, SHORT, WITH_LIBRARY, type Command, type Probe } from './form-calls.js';
 
 /** Groups whose commands do not change their connection. */

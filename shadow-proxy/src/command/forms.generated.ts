@@ -5,7 +5,7 @@
  * the command as such), the argument from which they may stand, the call that was sent, what the server said, and the words
  * behind which any text may stand.
  */
-import type { GeneratedForm } from './generated-form.js';
+import type { GeneratedForm } from './generated-rows.js';
 
 export const FORMS: readonly GeneratedForm[] = [
   ['acl|dryrun', 'target', 'refused', '', 5, 'ACL DRYRUN default get k', 'Unknown subcommand or wrong number of arguments'],

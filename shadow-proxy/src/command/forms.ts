@@ -5,7 +5,7 @@
  */
 import type { Side } from '../route/stage.js';
 import { FORMS } from './forms.generated.js';
-import type { GeneratedForm } from './generated-form.js';
+import type { GeneratedForm } from './generated-rows.js';
 import { isWord, lower } from './keys.js';
 import { continues, type Software } from './release.js';
 import { RELEASES } from './releases.js';

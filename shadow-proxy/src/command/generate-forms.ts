@@ -15,7 +15,7 @@ import { isError, text, type Reply } from '../resp/decode.js';
 import { commandDocs } from './docs-calls.js';
 import { DUMP, MORE, UPPER, probesOf, tokensOfStrings, type Probe } from './form-calls.js';
 import { Prober } from './form-prober.js';
-import type { GeneratedForm } from './generated-form.js';
+import type { GeneratedForm } from './generated-rows.js';
 
 /** The answers of both servers. */
 export interface Probed {
@@ -203,7 +203,7 @@ export function renderForms({ forms, versions: [source, target] }: Probed): stri
  * (none: the command as such), the argument from which they may stand, the call that was sent, what the server said,
  * and the words behind which any text may stand.
  */
-import type { GeneratedForm } from './generated-form.js';
+import type { GeneratedForm } from './generated-rows.js';
 
 export const FORMS: readonly GeneratedForm[] = [
 ${rows.join('\n')}

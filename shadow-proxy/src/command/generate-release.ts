@@ -14,7 +14,7 @@ import { Redis } from 'ioredis';
 import { FORMS } from './forms.generated.js';
 import { probeForms } from './generate-forms.js';
 import { sourceRows } from './generate.js';
-import type { GeneratedForm } from './generated-form.js';
+import type { GeneratedForm } from './generated-rows.js';
 import { handlingOf } from './policy.js';
 import { continues, softwareOf, type Release, type Software } from './release.js';
 import { RELEASES } from './releases.js';

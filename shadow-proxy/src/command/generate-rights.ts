@@ -16,7 +16,7 @@ import { commandDocs } from './docs-calls.js';
 import { DUMP, HOLDS, HOLDS_FOR, probesOf, type Command, type Probe } from './form-calls.js';
 import { Prober } from './form-prober.js';
 import { NOT_PROBED, smallest, versionOf, type Outcome } from './generate-forms.js';
-import type { GeneratedRight } from './generated-right.js';
+import type { GeneratedRight } from './generated-rows.js';
 
 /** The answers of both servers. */
 export interface ProbedRights {
@@ -212,7 +212,7 @@ export function renderRights({ rights, versions: [source, target] }: ProbedRight
  * A row: command, the server that carries it out although the other refuses it, the words that make the difference
  * (none: the command as such), in which ways it is sent, and the call.
  */
-import type { GeneratedRight } from './generated-right.js';
+import type { GeneratedRight } from './generated-rows.js';
 
 export const RIGHTS: readonly GeneratedRight[] = [
 ${rows.join('\n')}

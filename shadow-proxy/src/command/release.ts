@@ -1,5 +1,5 @@
 /** What a release of a server adds to the table of Redis 7.0: the shape of the files in releases/. */
-import type { GeneratedForm } from './generated-form.js';
+import type { GeneratedForm } from './generated-rows.js';
 import type { GeneratedCommand } from './table.generated.js';
 
 /** A server's software and its own version: Valkey's version is not that of the Redis with which it is compatible. */

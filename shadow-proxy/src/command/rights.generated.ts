@@ -5,7 +5,7 @@
  * A row: command, the server that carries it out although the other refuses it, the words that make the difference
  * (none: the command as such), in which ways it is sent, and the call.
  */
-import type { GeneratedRight } from './generated-right.js';
+import type { GeneratedRight } from './generated-rows.js';
 
 export const RIGHTS: readonly GeneratedRight[] = [
   ['debug', 'target', '', 'plain transaction', 'DEBUG OBJECT in:k'],

@@ -10,7 +10,7 @@
  * Calls: resp.
  */
 import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.js';
-import { FrameScanner } from '../resp/scan.js';
+import { FrameScanner } from '../resp/frame-scanner.js';
 import { sharedPendingAgree } from './fields.js';
 import { isRead, missingOn } from './missing.js';
 import { firstDifference } from './redact.js';

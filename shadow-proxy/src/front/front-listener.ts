@@ -7,7 +7,7 @@ import type { Address } from '../plan/endpoint.js';
 import type { Front, FrontEvents } from './front.js';
 import { NativeFront } from './native-front.js';
 import type { Native } from './native.js';
-import { listenAt, newServer, renew, type ServerOptions } from './server.js';
+import { listenAt, newServer, renew, type ServerOptions } from './tcp-server.js';
 import { WorkerFront } from './worker-front.js';
 
 export interface FrontListener {

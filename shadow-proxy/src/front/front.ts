@@ -1,8 +1,8 @@
 /** A front accepts clients for the sequencing thread, and reads and writes their sockets. */
 import type { TcpServer } from '../io/sockets.js';
 import type { RefuseHeader } from './proxy-door.js';
-import type { ServerOptions } from './server.js';
-import type { ConnectionEvents } from './connections.js';
+import type { ServerOptions } from './tcp-server.js';
+import type { ConnectionEvents } from './front-connections.js';
 
 /** Bytes of each of the two rings of a front. */
 export const RING_BYTES = 1 << 20;

@@ -9,7 +9,7 @@
  * Calls: io, plan.
  */
 import { nextTurn } from '../io/timers.js';
-import { MOST, RingReader, RingWriter, type ReceiveRecord } from './ring.js';
+import { MOST, RingReader, RingWriter, type ReceiveRecord } from './shared-ring.js';
 
 export interface LinkMemory {
   /** The outgoing ring. */

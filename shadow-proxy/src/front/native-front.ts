@@ -1,12 +1,12 @@
 /** A front in C: on the sequencing thread, or in a thread of its own. It has no TLS. */
 import type { Intake } from '../io/intake.js';
 import { nextTurn } from '../io/timers.js';
-import { Connections, type ConnectionEvents } from './connections.js';
+import { Connections, type ConnectionEvents } from './front-connections.js';
 import { RING_BYTES, type Front, type ListenAt } from './front.js';
 import type { Sender } from './link.js';
 import type { Handle, Native } from './native.js';
 import { TO_FRONT } from './records.js';
-import type { ServerOptions } from './server.js';
+import type { ServerOptions } from './tcp-server.js';
 
 /** Orders to the front itself wait for room, as data for a client does. */
 const ORDERS: Sender = { queued: 0, emptied: () => undefined };

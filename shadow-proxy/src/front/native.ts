@@ -11,7 +11,7 @@ export type Handle = { readonly native: unique symbol };
 
 export interface Native {
   /**
-   * Creates a front with two rings (`ring.ts`), and polls it in the event loop.
+   * Creates a front with two rings (`shared-ring.ts`), and polls it in the event loop.
    * @param ringBytes size of each ring; a power of two, at least 4 × `MOST`
    * @param threaded whether the front runs in a thread of its own, once it listens
    * @param onRing called when the ring has records, or there is room again

@@ -1,6 +1,6 @@
 /**
  * Reads the PROXY header of connections without TLS, on the sequencing thread, before a session sees a byte. (With TLS
- * the header comes before the handshake: `server.ts`.)
+ * the header comes before the handshake: `tcp-server.ts`.)
  *
  * Where the header is required, a client is admitted when it is read. Where it is optional, a client is admitted at
  * once, and has the address of its socket until its first bytes show another: one that sends nothing yet is listed.

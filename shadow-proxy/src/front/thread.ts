@@ -14,7 +14,7 @@ import { Turn, type Flushable } from '../io/turn.js';
 import { Link, type LinkMemory, type Sender } from './link.js';
 import type { HeaderProblem } from './proxy-header.js';
 import { FROM_FRONT, TO_FRONT, type Addresses } from './records.js';
-import { listenAt, newServer, renew, type ServerOptions } from './server.js';
+import { listenAt, newServer, renew, type ServerOptions } from './tcp-server.js';
 
 /** A message to the thread; `null`: there are new records in the ring. */
 export type FrontRequest =

@@ -1,10 +1,10 @@
 /** A front in a worker thread (`thread.ts`): for TLS, or if the native module is missing. */
 import { Worker } from 'node:worker_threads';
 import type { Intake } from '../io/intake.js';
-import { Connections } from './connections.js';
+import { Connections } from './front-connections.js';
 import { RING_BYTES, type Front, type FrontEvents, type ListenAt } from './front.js';
-import { ringMemory } from './ring.js';
-import type { ServerOptions } from './server.js';
+import { ringMemory } from './shared-ring.js';
+import type { ServerOptions } from './tcp-server.js';
 import type { FrontRequest, Report, ThreadData } from './thread.js';
 
 export class WorkerFront implements Front {

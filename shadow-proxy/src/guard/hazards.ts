@@ -3,7 +3,7 @@
  * before it happens. Pure.
  */
 import { number } from '../text/figures.js';
-import { isActive, acceptsWrites, sharesIntegers, type Cluster, type NodeFacts } from './facts.js';
+import { isActive, acceptsWrites, sharesIntegers, type Cluster, type NodeFacts } from './node-facts.js';
 
 export interface Hazard {
   readonly about: 'backlog' | 'aof' | 'integers' | 'nodes' | 'clocks' | 'links' | 'evictions' | 'server';

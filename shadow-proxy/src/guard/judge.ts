@@ -11,7 +11,7 @@ import { LOSES, type CountingKind } from '../command/counting-kind.js';
 import { countsByClass } from '../plan/counters.js';
 import type { Topology, WorkloadPlan } from '../plan/plan.js';
 import { number } from '../text/figures.js';
-import { acceptsWrites, sharesIntegers, type Cluster, type NodeFacts, type Writer } from './facts.js';
+import { acceptsWrites, sharesIntegers, type Cluster, type NodeFacts, type Writer } from './node-facts.js';
 
 export type Safety = 'safe' | 'unsafe' | 'unknown';
 

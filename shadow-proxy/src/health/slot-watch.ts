@@ -5,7 +5,7 @@
  */
 import type { Logger } from 'pino';
 import { clearTimer, every, type Timer } from '../io/timers.js';
-import { commonSlots, formatSlots, masterOf, rangesOf } from '../plan/cluster.js';
+import { commonSlots, formatSlots, masterOf, rangesOf } from '../plan/cluster-shards.js';
 import { isError, text } from '../resp/decode.js';
 import type { SlotRange } from '../route/owner.js';
 import { SIDES, type Side } from '../route/stage.js';

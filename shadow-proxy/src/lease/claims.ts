@@ -2,7 +2,7 @@
  * How processes of a shard find each other at a server: by the names of their connections. Pure functions; `lease.ts`
  * describes the names.
  */
-import { commonSlots } from '../plan/cluster.js';
+import { commonSlots } from '../plan/cluster-shards.js';
 import { parseSlots } from '../plan/owns.js';
 import { clientField } from '../upstream/handshake.js';
 

@@ -3,7 +3,7 @@
  * few seconds. It has a timer of its own. The data path neither waits for it nor uses it.
  *
  *   state.update ─▶ recorded ─┐
- *   timer ─▶ scrape ─▶ look ──┴─▶ Outbox of each receiver ─▶ HTTP
+ *   timer ─▶ scrape ─▶ look ──┴─▶ NoticeQueue of each receiver ─▶ HTTP
  *
  * Room: notify: who is notified of what happens: webhooks, Slack, PagerDuty, Alertmanager.
  * Called by: shard, cli.
@@ -19,7 +19,7 @@ import type { ReceiverSnapshot, ScrapedShard } from '../telemetry/snapshot.js';
 import { printableAll } from '../text/printable.js';
 import { Conditions } from './conditions.js';
 import type { Happening, Notice } from './notice.js';
-import { Outbox } from './outbox.js';
+import { NoticeQueue } from './notice-queue.js';
 import { happeningOf } from './recorded.js';
 
 /** Milliseconds between two scrapes. */
@@ -38,7 +38,7 @@ export interface NotifierOptions {
 type NotifiedPlan = Pick<Plan, 'name' | 'notify'>;
 
 export class Notifier {
-  readonly #outboxes = new Map<string, Outbox>();
+  readonly #outboxes = new Map<string, NoticeQueue>();
   readonly #conditions = new Map<string, Conditions>();
   #timer: Timer | undefined;
   #refreshedAt = 0;
@@ -65,7 +65,7 @@ export class Notifier {
     }
     for (const receiver of plan.notify) {
       const outbox = this.#outboxes.get(receiver.name);
-      if (outbox === undefined) this.#outboxes.set(receiver.name, new Outbox(receiver, this.options.logger));
+      if (outbox === undefined) this.#outboxes.set(receiver.name, new NoticeQueue(receiver, this.options.logger));
       else outbox.reload(receiver);
     }
     clearTimer(this.#timer);

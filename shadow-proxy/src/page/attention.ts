@@ -1,6 +1,5 @@
 /** What an operator must do or watch, most urgent first: a pure decision from the snapshot of a shard. */
-import { evictionNote } from '../telemetry/evictions.js';
-import { describeRefused } from '../telemetry/refused-databases.js';
+import { describeRefused, evictionNote } from '../telemetry/server-notes.js';
 import { count, duration, list, number } from '../text/figures.js';
 import { authoritiesOf, isMirrored, otherSide, SIDES, type Side } from '../route/stage.js';
 import {

@@ -6,7 +6,7 @@
  */
 import { monotonicMs } from '../io/clock.js';
 import { argumentCount } from '../resp/decode.js';
-import type { FrameReader } from '../resp/reader.js';
+import type { FrameReader } from '../resp/frame-reader.js';
 import type { Connection, ConnectionOwner } from '../upstream/connection.js';
 import type { LatencyRecorder } from '../io/latency.js';
 import { OutOfStep } from './failures.js';

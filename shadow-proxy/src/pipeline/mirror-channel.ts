@@ -6,7 +6,7 @@
  * are neighbours in memory are compared at once.
  */
 import { monotonicMs } from '../io/clock.js';
-import type { FrameReader } from '../resp/reader.js';
+import type { FrameReader } from '../resp/frame-reader.js';
 import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import { LatencyRecorder, type Latencies } from '../io/latency.js';

@@ -21,7 +21,7 @@ import { argumentsOf, decodeReply } from '../resp/decode.js';
 import { array, encodeCommand } from '../resp/encode.js';
 import { REPLY_LOST } from './suspicion.js';
 import { otherDatabase } from '../script/frame-keys.js';
-import { FrameScanner } from '../resp/scan.js';
+import { FrameScanner } from '../resp/frame-scanner.js';
 import type { Workload } from '../route/router.js';
 import { removeExpired } from './expired.js';
 import { OutOfStep } from './failures.js';

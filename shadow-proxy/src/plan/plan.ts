@@ -78,7 +78,7 @@ export type ReceiverKind = (typeof RECEIVER_KINDS)[number];
 export interface Plan {
   readonly version: 1;
   readonly name: string;
-  /** Empty for a plan with `cluster`, until the slot maps of both sides are read (`upstream/cluster.ts`). */
+  /** Empty for a plan with `cluster`, until the slot maps of both sides are read (`upstream/open-plan.ts`). */
   readonly shards: readonly ShardPlan[];
   readonly cluster: ClusterPlan | null;
   /** Workloads in matching order: a key belongs to the first one whose patterns match. */

@@ -10,7 +10,7 @@ import { monotonicMs, unixMs } from '../io/clock.js';
 import { randomShare } from '../io/random.js';
 import { clearTimer, every, sleep } from '../io/timers.js';
 import type { Server } from '../upstream/server.js';
-import { PARTS } from '../route/parts.js';
+import { PARTS } from '../route/counter-keys.js';
 import { ServerStore } from './store.js';
 
 /** Maximum age of the list of writers, in ms. The start takes as long. */

@@ -16,7 +16,7 @@ import { latencyRows } from '../stages/latency-gate.js';
 import { milliseconds, number } from '../text/figures.js';
 import { sum } from '../telemetry/snapshot.js';
 import { formatPoint } from '../route/stage.js';
-import type { Advice, Recommendation, Report, ShardReport } from './facts.js';
+import type { Advice, Recommendation, Report, ShardReport } from './contents.js';
 import { gatesOpen } from './markdown.js';
 
 export function toHtml(report: Report, typedAs: TypedAs): string {

@@ -6,7 +6,7 @@ import { count, list, milliseconds, number, unlessUp } from '../text/figures.js'
 import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import type { TypedAs } from '../page/command.js';
 import { formatPoint } from '../route/stage.js';
-import type { Advice, Recommendation, Report, ShardReport } from './facts.js';
+import type { Advice, Recommendation, Report, ShardReport } from './contents.js';
 
 export const toMarkdown = (report: Report, typedAs: TypedAs): string =>
   `${[

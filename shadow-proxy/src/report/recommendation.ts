@@ -2,7 +2,7 @@
 import { formatPoint } from '../route/stage.js';
 import type { NextStage } from '../stages/next-stage.js';
 import { count } from '../text/figures.js';
-import type { Advice, Recommendation, ShardFacts } from './facts.js';
+import type { Advice, Recommendation, ShardFacts } from './contents.js';
 
 export function recommend(shards: readonly ShardFacts[]): Recommendation {
   const workloads = shards.flatMap(adviceOf);

@@ -12,7 +12,7 @@ import { readJob, type JobRecord } from '../storage/job-file.js';
 import { readLatest } from '../telemetry/ledger-tail.js';
 import type { JobSnapshot } from '../telemetry/snapshot.js';
 import { readHistory, readState, StateError, type ShardState } from '../storage/state.js';
-import type { ShardFacts } from './facts.js';
+import type { ShardFacts } from './contents.js';
 
 const HISTORY_EVENTS = 500;
 const MISMATCHES = 20;

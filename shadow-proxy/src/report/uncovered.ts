@@ -6,7 +6,7 @@ import type { NextStage } from '../stages/next-stage.js';
 import { count, list, number } from '../text/figures.js';
 import { sum, type JobSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
 import { formatPoint, isPartial, stageRule, shadowsReads } from '../route/stage.js';
-import type { ShardFacts } from './facts.js';
+import type { ShardFacts } from './contents.js';
 
 export const notCovered = ({ from, snapshot, evidence, job }: ShardFacts): readonly string[] => [
   ...(from === 'state'

@@ -13,7 +13,7 @@
  */
 import { encodeCommand } from './encode.js';
 import { Gather } from './gather.js';
-import { ProtocolError } from './scan.js';
+import { ProtocolError } from './frame-scanner.js';
 
 const [CR, LF, STAR, DOLLAR, MINUS, ZERO, SPACE] = [13, 10, 42, 36, 45, 48, 32];
 /** Maximum length of a line: an inline command, a count, a length. */

@@ -10,7 +10,7 @@ import { monotonicMs } from '../io/clock.js';
 import { clearTimer, every, type Timer } from '../io/timers.js';
 import { decodeReply, isNull } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
-import type { FrameReader } from '../resp/reader.js';
+import type { FrameReader } from '../resp/frame-reader.js';
 import type { Connection, ConnectionOwner } from '../upstream/connection.js';
 import type { Server } from '../upstream/server.js';
 

@@ -10,7 +10,7 @@
  * Called by: shard.
  * Calls: text, io, resp, route, plan, front, lease, session.
  */
-import { newServer, listenAt, renew } from '../front/server.js';
+import { newServer, listenAt, renew } from '../front/tcp-server.js';
 import { prepare } from '../io/client-socket.js';
 import { monotonicMs } from '../io/clock.js';
 import type { TcpServer, TcpSocket } from '../io/sockets.js';
@@ -19,10 +19,10 @@ import { formatAddress } from '../plan/endpoint.js';
 import type { Plan, SentinelPlan } from '../plan/plan.js';
 import { error } from '../resp/encode.js';
 import { RequestParser } from '../resp/request.js';
-import { ProtocolError } from '../resp/scan.js';
+import { ProtocolError } from '../resp/frame-scanner.js';
 import { FailedLogins } from '../session/failed-logins.js';
 import { SentinelClient } from './client.js';
-import { answer, type Surroundings } from './commands.js';
+import { answer, type Surroundings } from './sentinel-commands.js';
 import { Masters } from './masters.js';
 
 /** Longest argument, and most arguments, of a command; most bytes of one that is not whole yet. */

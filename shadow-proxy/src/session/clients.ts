@@ -12,7 +12,7 @@ import { ClientLimits, type ClientBounds, type ClientUsage } from './client-limi
 import type { BlockedCommand, ClientState } from './client-state.js';
 import type { ClusterFace } from './cluster-face.js';
 import { BlockQueue } from './block-queue.js';
-import { CounterWatch } from './counting.js';
+import { CounterWatch } from './counter-watch.js';
 import { LargeReplies, type Taker } from './large-replies.js';
 import { TurnBudget } from './turn-budget.js';
 import { type ReadShares } from './read-shares.js';

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Address } from '../plan/endpoint.js';
-import { countSlots } from '../plan/cluster.js';
+import { countSlots } from '../plan/cluster-shards.js';
 import type { Plan } from '../plan/plan.js';
 import type { SlotRange } from '../route/owner.js';
 import { SLOTS } from '../route/slot.js';

@@ -22,7 +22,7 @@ import type { Operation } from '../pipeline/operation.js';
 import { argumentsOf } from '../resp/decode.js';
 import { error } from '../resp/encode.js';
 import { RequestParser } from '../resp/request.js';
-import { ProtocolError } from '../resp/scan.js';
+import { ProtocolError } from '../resp/frame-scanner.js';
 import type { Lane } from '../pipeline/lane.js';
 import type { Side } from '../route/stage.js';
 import type { HandshakeRefused } from '../upstream/server.js';

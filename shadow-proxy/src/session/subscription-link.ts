@@ -10,7 +10,7 @@ import { Intake } from '../io/intake.js';
 import type { LaneIdentity } from '../pipeline/operation.js';
 import type { Server } from '../upstream/server.js';
 import { encodeCommand } from '../resp/encode.js';
-import type { FrameReader } from '../resp/reader.js';
+import type { FrameReader } from '../resp/frame-reader.js';
 import type { Side } from '../route/stage.js';
 
 /** Takes `buffer[start, end)`, a whole frame. */

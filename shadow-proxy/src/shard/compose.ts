@@ -65,7 +65,7 @@ import { connect } from './connect.js';
 import { abandon, hindrance, twinRefusal } from './connections.js';
 import type { ShardOptions } from './contract.js';
 import { Events, serverEvents } from './events.js';
-import { factsOf } from './facts.js';
+import { factsOf } from './snapshot-facts.js';
 import { Listener } from './listener.js';
 import type { Core, Health, OrderParts, Parts, Staging, ClientParts } from './parts.js';
 import { replicaOf } from './replica.js';

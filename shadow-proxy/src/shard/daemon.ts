@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { SharedState } from '../admin/routes.js';
-import { Admin, AdminError } from '../admin/server.js';
+import { Admin, AdminError } from '../admin/admin-server.js';
 import { after, sleep } from '../io/timers.js';
 import type { Shard } from './contract.js';
 import { HandshakeRefused } from '../upstream/handshake.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { diskAsync } from '../io/files.js';
-import { commonSlots, countSlots, formatSlots } from '../plan/cluster.js';
+import { commonSlots, countSlots, formatSlots } from '../plan/cluster-shards.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import { parseSlots } from '../plan/owns.js';
 import type { SlotRange } from '../route/owner.js';

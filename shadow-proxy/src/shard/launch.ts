@@ -10,7 +10,7 @@ import type { Shard } from './contract.js';
 import { Dialer } from '../upstream/dialer.js';
 import { LeaseError } from '../lease/lease.js';
 import { Ownership, type Predecessor, type Sight } from '../lease/ownership.js';
-import { formatSlots } from '../plan/cluster.js';
+import { formatSlots } from '../plan/cluster-shards.js';
 import type { Observer } from '../pipeline/observer.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { PlanError } from '../plan/errors.js';

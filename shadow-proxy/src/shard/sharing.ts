@@ -1,6 +1,6 @@
 /** How several shards on one target ask each other about keys. */
 import type { SharedTargetContext } from '../copy/foreign/shared-target.js';
-import { connectTo, KeyReader } from '../copy/key/reader.js';
+import { connectTo, KeyReader } from '../copy/key/key-reader.js';
 import { sleep } from '../io/timers.js';
 import type { Turn } from '../io/turn.js';
 import type { Sequencer } from '../pipeline/sequencer.js';

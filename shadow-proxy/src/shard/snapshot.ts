@@ -1,5 +1,5 @@
 /**
- * Makes a `ShardSnapshot` from the counts of a shard's parts: a pure function. `facts.ts` collects the counts.
+ * Makes a `ShardSnapshot` from the counts of a shard's parts: a pure function. `snapshot-facts.ts` collects the counts.
  */
 import { HARMLESS } from '../command/forms.js';
 import { increment, type WorkloadCounters } from '../telemetry/workload-counters.js';

@@ -4,9 +4,9 @@
  */
 import { byKind } from '../command/counting.js';
 import type { CountingKind } from '../command/counting-kind.js';
-import type { Cluster } from '../guard/facts.js';
+import type { Cluster } from '../guard/node-facts.js';
 import { judgeWorkload, type CountingObservation, type Sightings, type Verdict } from '../guard/judge.js';
-import { readClusters } from '../guard/read.js';
+import { readClusters } from '../guard/read-nodes.js';
 import { allWorkloads, type Plan, type ShardPlan } from '../plan/plan.js';
 import type { ShardSnapshot, WorkloadSnapshot } from '../telemetry/snapshot.js';
 

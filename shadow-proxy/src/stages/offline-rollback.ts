@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { redactKey } from '../compare/redact.js';
 import type { CopiedKey } from '../copy/key/key-dump.js';
 import { appendCopy, refusalOf } from '../copy/key/copy-commands.js';
-import { connectTo, KeyReader } from '../copy/key/reader.js';
+import { connectTo, KeyReader } from '../copy/key/key-reader.js';
 import { differenceOf } from '../copy/verify/verifier.js';
 import type { Connection } from '../upstream/connection.js';
 import { Dialer } from '../upstream/dialer.js';
@@ -25,7 +25,7 @@ import { readLeftJournal, type JournalRecords } from '../storage/journal-reader.
 import { holderSince, readState, StateStore, type HistoryEvent } from '../storage/state.js';
 import { isError, text } from '../resp/decode.js';
 import { Scalars } from '../resp/scalars.js';
-import { CommandWriter } from '../resp/writer.js';
+import { CommandWriter } from '../resp/command-writer.js';
 import { Router, type Workload } from '../route/router.js';
 import { canReturn, type StagePoint } from '../route/stage.js';
 import { noReturn } from '../route/transitions.js';

@@ -4,7 +4,7 @@
  */
 import { neighboursOf } from '../plan/normalise.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
-import { connectTo } from '../copy/key/reader.js';
+import { connectTo } from '../copy/key/key-reader.js';
 import type { Connection } from '../upstream/connection.js';
 import { Dialer } from '../upstream/dialer.js';
 import { inTime } from '../io/in-time.js';

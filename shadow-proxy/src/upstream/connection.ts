@@ -3,7 +3,7 @@
  *
  * `Server.open` opens it, and does the handshake with `ask`. Then its owner (a lane) gets all frames, by `attach`.
  */
-import { FrameReader } from '../resp/reader.js';
+import { FrameReader } from '../resp/frame-reader.js';
 import { decodeReply, type Reply } from '../resp/decode.js';
 import { encodeCommand, type Argument } from '../resp/encode.js';
 import { Intake, readInto } from '../io/intake.js';

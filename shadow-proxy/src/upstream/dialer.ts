@@ -9,7 +9,7 @@ import {
   type Endpoint,
   type SentinelEndpoint,
 } from '../plan/endpoint.js';
-import { formatSlots, masterOf } from '../plan/cluster.js';
+import { formatSlots, masterOf } from '../plan/cluster-shards.js';
 import { askOnce, type Credentials } from './ask-once.js';
 import { openSocket } from './open-socket.js';
 import { readReplicas, readSlots } from './slots.js';

@@ -3,7 +3,7 @@
  * Source: CLUSTER SLOTS and CLUSTER NODES of Redis 4.0 and later.
  */
 import type { Address, ClientTls } from '../plan/endpoint.js';
-import { masterOf, type SlotMaster } from '../plan/cluster.js';
+import { masterOf, type SlotMaster } from '../plan/cluster-shards.js';
 import { isError, isNull, text, type Reply, errorText } from '../resp/decode.js';
 import type { SlotRange } from '../route/owner.js';
 import { askOnce, type Credentials } from './ask-once.js';

@@ -1,7 +1,7 @@
 /** A whole migration of a cluster, in small. */
 import assert from 'node:assert/strict';
 import { text } from '../../src/resp/decode.js';
-import { askNode } from '../../src/local/cluster.js';
+import { askNode } from '../../src/local/start-cluster.js';
 import { ClusterRig, type ClusterRigOptions } from './cluster-rig.js';
 
 export async function withClusterRig(

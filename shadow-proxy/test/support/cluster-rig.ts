@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Cluster } from 'ioredis';
 import { pino } from 'pino';
-import { askNode, askRaw, startCluster, type ClusterOptions, type LocalCluster } from '../../src/local/cluster.js';
+import {
+  askNode,
+  askRaw,
+  startCluster,
+  type ClusterOptions,
+  type LocalCluster,
+} from '../../src/local/start-cluster.js';
 import { freePorts } from '../../src/local/port.js';
 import type { LocalServer } from '../../src/local/servers.js';
 import { planFrom } from '../../src/plan/load.js';
@@ -15,7 +21,7 @@ import type { JobRequest } from '../../src/storage/job-file.js';
 import type { JobSnapshot } from '../../src/telemetry/snapshot.js';
 import { launch, type LaunchedShard } from '../../src/shard/launch.js';
 import type { Shard } from '../../src/shard/contract.js';
-import { derive } from '../../src/upstream/cluster.js';
+import { derive } from '../../src/upstream/open-plan.js';
 import { nodesOf } from '../../src/upstream/slots.js';
 import { startTestTarget, type Certificates } from './servers.js';
 import { WHOLE } from './jobs.js';

@@ -16,7 +16,7 @@ import { Sequencer } from '../../src/pipeline/sequencer.js';
 import type { Suspicion } from '../../src/pipeline/suspicion.js';
 import { argumentsOf } from '../../src/resp/decode.js';
 import { encodeCommand, error, type Argument } from '../../src/resp/encode.js';
-import { FrameReader } from '../../src/resp/reader.js';
+import { FrameReader } from '../../src/resp/frame-reader.js';
 import { RequestParser } from '../../src/resp/request.js';
 import type { Regional } from '../../src/regional/regional.js';
 import type { Matcher } from '../../src/route/glob.js';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { HOSTILE } from './raw-text.js';
-import { FrameReader } from '../../src/resp/reader.js';
+import { FrameReader } from '../../src/resp/frame-reader.js';
 
 /** What a peer does with a connection. */
 export type Behaviour = (socket: Socket) => void;

@@ -1,5 +1,5 @@
 /** What `assess` reads off a server, made up: a Redis with some load, and nothing to complain of. */
-import type { InstanceFacts } from '../../src/assess/facts.js';
+import type { InstanceFacts } from '../../src/assess/instance-facts.js';
 
 export const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({
   label: 'redis://10.0.0.1:6379',

@@ -2,7 +2,7 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { encodeCommand, type Argument } from '../../src/resp/encode.js';
-import { FrameReader } from '../../src/resp/reader.js';
+import { FrameReader } from '../../src/resp/frame-reader.js';
 import { patienceMs } from './patience.js';
 
 const REPLY_MS = 20_000;

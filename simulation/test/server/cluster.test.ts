@@ -4,7 +4,7 @@
  * Needs real servers: redirections of a real cluster, beside those of the model.
  */
 import { test } from 'node:test';
-import { askNode, startCluster } from '../../../shadow-proxy/src/local/cluster.js';
+import { askNode, startCluster } from '../../../shadow-proxy/src/local/start-cluster.js';
 import { nodesOf } from '../../../shadow-proxy/src/upstream/slots.js';
 import { text } from '../../../shadow-proxy/src/resp/decode.js';
 import { EVERY_COMMAND } from '../../../shadow-proxy/test/support/servers.js';

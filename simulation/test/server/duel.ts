@@ -9,7 +9,7 @@ import {
 } from '../../../shadow-proxy/src/local/servers.js';
 import { decodeReply, type Reply } from '../../../shadow-proxy/src/resp/decode.js';
 import { encodeCommand } from '../../../shadow-proxy/src/resp/encode.js';
-import { FrameReader } from '../../../shadow-proxy/src/resp/reader.js';
+import { FrameReader } from '../../../shadow-proxy/src/resp/frame-reader.js';
 import { EVERY_COMMAND } from '../../../shadow-proxy/test/support/servers.js';
 import { needs } from '../../../shadow-proxy/test/support/needs.js';
 import { Wire } from '../../../shadow-proxy/test/support/wire.js';

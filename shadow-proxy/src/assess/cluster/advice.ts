@@ -1,5 +1,5 @@
 /** Recommends the layout of the target, from the facts of the source. Pure. */
-import { refine, type SlotMaster } from '../../plan/cluster.js';
+import { refine, type SlotMaster } from '../../plan/cluster-shards.js';
 import { cutsOf } from './cuts.js';
 import { layoutsOf, type Layout, type LayoutKind, type Weights } from './layout.js';
 

@@ -1,5 +1,5 @@
 /** The slots at which further shards begin, if a shard has more load than one proxy can handle. */
-import type { ClusterShard } from '../../plan/cluster.js';
+import type { ClusterShard } from '../../plan/cluster-shards.js';
 import { divide } from './layout.js';
 import { slotsOf, weightOf } from './weights.js';
 

@@ -1,9 +1,10 @@
 /**
  * Determines the slots of each master of the target. A shard consists of the slots that one master of the source and
- * one of the target have in common (plan/cluster.ts), and needs a proxy of its own. There are fewest shards if every
- * master of the target has whole masters of the source, or every master of the source has whole ones of the target.
+ * one of the target have in common (plan/cluster-shards.ts), and needs a proxy of its own. There are fewest shards if
+ * every master of the target has whole masters of the source, or every master of the source has whole ones of the
+ * target.
  */
-import { rangesOf, refine, type ClusterShard, type SlotMaster } from '../../plan/cluster.js';
+import { rangesOf, refine, type ClusterShard, type SlotMaster } from '../../plan/cluster-shards.js';
 import { groupMasters } from './groups.js';
 import { slotsOf, total, weightOf } from './weights.js';
 

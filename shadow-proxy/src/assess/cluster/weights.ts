@@ -1,8 +1,8 @@
 /** The weights of each slot: its commands per second, and its bytes. */
 import { SLOTS } from '../../route/slot.js';
-import type { SlotMaster } from '../../plan/cluster.js';
-import type { InstanceFacts } from '../facts.js';
-import type { ClusterFacts } from './facts.js';
+import type { SlotMaster } from '../../plan/cluster-shards.js';
+import type { InstanceFacts } from '../instance-facts.js';
+import type { ClusterFacts } from './cluster-facts.js';
 import type { SlotTraffic } from './traffic.js';
 
 export interface SlotWeights {

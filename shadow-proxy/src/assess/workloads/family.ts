@@ -1,6 +1,6 @@
 /** Families of keys whose names begin alike, with the results of sampling and of MONITOR. */
 import { prefixOf } from '../../telemetry/prefixes.js';
-import type { SampledKey } from '../keys.js';
+import type { SampledKey } from '../key-sample.js';
 import type { KeySighting } from '../monitor.js';
 
 export interface LargeKey {

@@ -5,7 +5,7 @@
 import { countingKind } from '../../command/counting.js';
 import { COMMANDS } from '../../command/table.generated.js';
 import type { WorkloadClass } from '../../plan/plan.js';
-import type { Calls } from '../facts.js';
+import type { Calls } from '../instance-facts.js';
 import { SET_IF_ABSENT, type Family } from './family.js';
 
 export interface Kind {

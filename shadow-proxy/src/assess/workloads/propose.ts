@@ -1,7 +1,7 @@
 /** Turns families of keys into workloads: related families become one, and small ones are left to `default`. */
 import { patternIncludes } from '../../plan/overlap.js';
 import type { WorkloadClass } from '../../plan/plan.js';
-import type { Calls } from '../facts.js';
+import type { Calls } from '../instance-facts.js';
 import { merge, NAMELESS, type Family } from './family.js';
 import { kindOf, type Kind } from './kinds.js';
 

@@ -1,6 +1,6 @@
 /** An assessment for people, in 80 columns. */
 import Table from 'cli-table3';
-import type { InstanceFacts } from '../../assess/facts.js';
+import type { InstanceFacts } from '../../assess/instance-facts.js';
 import type { Finding, Weight } from '../../assess/finding.js';
 import type { Conclusion } from '../../assess/findings.js';
 import { TRUTHS } from '../../assess/keydb.js';

@@ -1,7 +1,7 @@
 /** Writes the plan from the observations: its servers, and notes on what it does not cover. */
 import { dirname, relative, resolve } from 'node:path';
 import { clusterUrl } from '../../assess/cluster/snippet.js';
-import { compose } from '../../assess/workloads/compose.js';
+import { compose } from '../../assess/workloads/draft-plan.js';
 import type { Endpoint } from '../../plan/endpoint.js';
 import type { SourceObservations } from './observe.js';
 

@@ -1,18 +1,18 @@
 /** Reads what `plan init` needs from a source: each server, a sample of the keys, MONITOR, channels. */
 import { cutsOf } from '../../assess/cluster/cuts.js';
-import type { InstanceFacts } from '../../assess/facts.js';
+import type { InstanceFacts } from '../../assess/instance-facts.js';
 import type { Finding } from '../../assess/finding.js';
 import { findingsOf } from '../../assess/findings.js';
 import { monitor } from '../../assess/monitor.js';
-import { newerThanKnown, readInstance } from '../../assess/read.js';
+import { newerThanKnown, readInstance } from '../../assess/read-instance.js';
 import { Families } from '../../assess/workloads/family.js';
 import { propose, type Proposal } from '../../assess/workloads/propose.js';
-import { refine } from '../../plan/cluster.js';
+import { refine } from '../../plan/cluster-shards.js';
 import type { Endpoint } from '../../plan/endpoint.js';
 import { text } from '../../resp/decode.js';
 import { prefixOf } from '../../telemetry/prefixes.js';
 import { AskError, asking, askingAll } from '../../upstream/asker.js';
-import { PROXY_OPS, questionOf } from '../assess/read.js';
+import { PROXY_OPS, questionOf } from '../assess/read-servers.js';
 import { announceMonitor } from '../monitor-option.js';
 import type { Sources } from '../sources.js';
 

@@ -1,6 +1,6 @@
 /** The output of `plan init`: an overview of the workloads, and the next steps. */
 import Table from 'cli-table3';
-import { unseen } from '../../assess/workloads/compose.js';
+import { unseen } from '../../assess/workloads/draft-plan.js';
 import { readsAndWrites } from '../../assess/workloads/kinds.js';
 import { WEEK, type ProposedWorkload } from '../../assess/workloads/propose.js';
 import { count, number, percent } from '../../text/figures.js';

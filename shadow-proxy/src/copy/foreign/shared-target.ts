@@ -9,7 +9,7 @@ import { sleep } from '../../io/timers.js';
 import type { Owners } from '../../route/owner.js';
 import type { Side } from '../../route/stage.js';
 import type { KeyDump } from '../key/key-dump.js';
-import type { KeyReader } from '../key/reader.js';
+import type { KeyReader } from '../key/key-reader.js';
 import type { ScannedKey } from '../job/scanner.js';
 
 export interface SharedTargetContext {

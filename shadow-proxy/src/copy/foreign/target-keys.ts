@@ -11,7 +11,7 @@
 import { monotonicMs } from '../../io/clock.js';
 import { sleep } from '../../io/timers.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
-import { isPart } from '../../route/parts.js';
+import { isPart } from '../../route/counter-keys.js';
 import type { Workload } from '../../route/router.js';
 import { isTemporary } from '../large/temporary.js';
 import { Scanner, type ScannedKey } from '../job/scanner.js';

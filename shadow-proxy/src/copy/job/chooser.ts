@@ -4,7 +4,7 @@
  */
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import type { JobRequest } from '../../storage/job-file.js';
-import { isPart } from '../../route/parts.js';
+import { isPart } from '../../route/counter-keys.js';
 import type { Workload } from '../../route/router.js';
 import { hashSlot, SLOTS } from '../../route/slot.js';
 import { otherSide, type Side } from '../../route/stage.js';

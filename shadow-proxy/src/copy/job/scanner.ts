@@ -8,7 +8,7 @@
  */
 import { errorText, isError } from '../../resp/decode.js';
 import { Scalars } from '../../resp/scalars.js';
-import { CommandWriter } from '../../resp/writer.js';
+import { CommandWriter } from '../../resp/command-writer.js';
 import type { Swaps } from '../../pipeline/swaps.js';
 import type { Connection } from '../../upstream/connection.js';
 import { FIRST_PAGE, scanPage, ScanError, type KeyPage } from '../../upstream/scan-page.js';

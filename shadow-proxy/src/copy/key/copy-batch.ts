@@ -6,7 +6,7 @@
  */
 import { PERSISTENT, type KeyLife } from '../../resp/key-life.js';
 import type { Scalars } from '../../resp/scalars.js';
-import { CommandWriter } from '../../resp/writer.js';
+import { CommandWriter } from '../../resp/command-writer.js';
 import type { CopiedKey, KeyDump } from './key-dump.js';
 import {
   isLastingString,

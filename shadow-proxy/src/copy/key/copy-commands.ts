@@ -1,7 +1,7 @@
 /** The commands that make a mirror hold what its authority holds. */
 import { NO_KEY, isOver, type KeyLife } from '../../resp/key-life.js';
 import type { Scalars } from '../../resp/scalars.js';
-import { CommandWriter } from '../../resp/writer.js';
+import { CommandWriter } from '../../resp/command-writer.js';
 import { isSince } from '../../upstream/identity.js';
 import type { CopiedKey, KeyDump } from './key-dump.js';
 import { checkFooter, FOOTER } from '../rdb/footer.js';

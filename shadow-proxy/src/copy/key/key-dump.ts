@@ -1,7 +1,7 @@
 /** What a server holds under a key: its value and how long it stays. */
 import { NO_KEY, lifeFromPttl, type KeyLife } from '../../resp/key-life.js';
 import type { Scalars } from '../../resp/scalars.js';
-import { CommandWriter } from '../../resp/writer.js';
+import { CommandWriter } from '../../resp/command-writer.js';
 import type { Workload } from '../../route/router.js';
 import { isEmptyHash } from '../rdb/empty.js';
 import { printableBytes } from '../../text/printable.js';

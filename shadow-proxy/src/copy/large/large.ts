@@ -25,7 +25,7 @@ import { otherSide } from '../../route/stage.js';
 import { CopyError, copyKey } from '../key/copier.js';
 import { copyElements } from './elements.js';
 import { copyList } from './list.js';
-import { equalStreams } from './equal.js';
+import { equalStreams } from './equal-streams.js';
 import { Disturbed, EXPIRY_MARGIN_MS, Meanwhile } from './meanwhile.js';
 import { Parts, type ChunkLimits, type PartsOptions } from './parts.js';
 import { LENGTH, sizeOf, type KeySize } from './size.js';

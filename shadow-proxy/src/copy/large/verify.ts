@@ -11,7 +11,7 @@ import { text, type Reply } from '../../resp/decode.js';
 import { CopyError } from '../key/copier.js';
 import { livesDiffer, type Differing } from '../verify/verifier.js';
 import { chunks, ELEMENT_TYPES, fitting, pages } from './elements.js';
-import { equalStreams, same } from './equal.js';
+import { equalStreams, same } from './equal-streams.js';
 import { CHUNK, meet } from './large.js';
 import { LIST_HARMLESS } from './list.js';
 import { Disturbed, Meanwhile } from './meanwhile.js';

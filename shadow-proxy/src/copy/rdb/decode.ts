@@ -2,7 +2,7 @@ import { TranscodeError } from './error.js';
 import { checkFooter, FOOTER } from './footer.js';
 import { Intset } from './intset.js';
 import { Listpack, type Elements } from './listpack.js';
-import { Reader } from './reader.js';
+import { PayloadReader } from './payload-reader.js';
 import { readStream, type Generation } from './stream-decode.js';
 import {
   AUX,
@@ -43,7 +43,7 @@ export const decodeDump = (payload: Buffer): Value => openDump(payload).value;
 export function openDump(payload: Buffer, version = checkFooter(payload)): Dump {
   const end = payload.length - FOOTER;
   const type = typeOf(payload, version);
-  const from = new Reader(payload, 1, end, `${type.kind} (${type.form})`);
+  const from = new PayloadReader(payload, 1, end, `${type.kind} (${type.form})`);
   const value = readValue(from, type);
   const valueEnd = from.at;
   skipExtras(from);
@@ -54,7 +54,7 @@ export function openDump(payload: Buffer, version = checkFooter(payload)): Dump 
 export function openString(payload: Buffer): Buffer | null {
   if (payload[0] !== WRITTEN.string) return null;
   checkFooter(payload);
-  const from = new Reader(payload, 1, payload.length - FOOTER, 'string (plain)');
+  const from = new PayloadReader(payload, 1, payload.length - FOOTER, 'string (plain)');
   const bytes = from.string();
   skipExtras(from);
   return bytes;
@@ -78,7 +78,7 @@ function typeOf(payload: Buffer, version: number): TypeByte {
   switch (payload[0]) {
     case MODULE:
     case MODULE_2: {
-      const id = new Reader(payload, 1, payload.length - FOOTER, 'module').length64();
+      const id = new PayloadReader(payload, 1, payload.length - FOOTER, 'module').length64();
       throw new TranscodeError('MODULE', `only the module "${moduleName(id)}" can read it`, 0, 'module');
     }
     case KEYDB_CRON:
@@ -94,7 +94,7 @@ function moduleName(id: bigint): string {
   return Array.from({ length: 9 }, (_, i) => letters[Number((id >> BigInt(58 - 6 * i)) & 63n)]).join('');
 }
 
-function skipExtras(from: Reader): void {
+function skipExtras(from: PayloadReader): void {
   while (from.left > 0) {
     if (from.u8() !== AUX) from.fail(`${from.left + 1} bytes after the value`);
     const name = from.string().toString('latin1');
@@ -113,7 +113,7 @@ const GENERATIONS: Readonly<Partial<Record<Form, Generation>>> = {
   'listpacks 5': 5,
 };
 
-function readValue(from: Reader, { kind, form }: TypeByte): Value {
+function readValue(from: PayloadReader, { kind, form }: TypeByte): Value {
   switch (kind) {
     case 'string':
       return { type: 'string', bytes: from.string() };
@@ -131,7 +131,7 @@ function readValue(from: Reader, { kind, form }: TypeByte): Value {
 }
 
 /** Strings one after another, from any form; `plain` ones come in groups of `perCount`. */
-function readElements(from: Reader, form: Form, perCount: number): Buffer[] {
+function readElements(from: PayloadReader, form: Form, perCount: number): Buffer[] {
   const out: Buffer[] = [];
   if (form === 'plain') {
     for (let left = from.count(perCount) * perCount; left > 0; left--) out.push(from.string());
@@ -145,7 +145,7 @@ function readElements(from: Reader, form: Form, perCount: number): Buffer[] {
   return out;
 }
 
-function unpack(blob: Reader, form: Form): Elements {
+function unpack(blob: PayloadReader, form: Form): Elements {
   if (form === 'ziplist') return new Ziplist(blob);
   if (form === 'intset') return new Intset(blob);
   return form === 'zipmap' ? new Zipmap(blob) : new Listpack(blob);
@@ -155,14 +155,14 @@ function addAll(out: Buffer[], elements: Elements): void {
   while (elements.more()) out.push(elements.next());
 }
 
-function addNode(out: Buffer[], from: Reader): void {
+function addNode(out: Buffer[], from: PayloadReader): void {
   const container = from.length();
   if (container === NODE_PACKED) addAll(out, new Listpack(from.part()));
   else if (container === NODE_PLAIN) out.push(from.string());
   else from.fail(`quicklist node of unknown kind ${container}`);
 }
 
-function readHash(from: Reader, form: Form): HashField[] {
+function readHash(from: PayloadReader, form: Form): HashField[] {
   if (form === 'field expiry') return readExpiringHash(from, Number(from.int64()) - 1);
   if (form === 'field expiry, first form') return readExpiringHash(from, 0);
   if (form === 'field expiry of Valkey') return readHashOfValkey(from);
@@ -181,7 +181,7 @@ function readHash(from: Reader, form: Form): HashField[] {
 }
 
 /** Each field is preceded by its expiry: 0 for none, else what it is later than `base`. */
-function readExpiringHash(from: Reader, base: number): HashField[] {
+function readExpiringHash(from: PayloadReader, base: number): HashField[] {
   const fields: HashField[] = [];
   for (let left = from.count(3); left > 0; left--) {
     const expiry = from.length();
@@ -192,7 +192,7 @@ function readExpiringHash(from: Reader, base: number): HashField[] {
 }
 
 /** Each field is followed by its value, and by when it expires: -1 for never. */
-function readHashOfValkey(from: Reader): HashField[] {
+function readHashOfValkey(from: PayloadReader): HashField[] {
   const fields: HashField[] = [];
   for (let left = from.count(10); left > 0; left--) {
     const [field, value] = [from.string(), from.string()];
@@ -210,7 +210,7 @@ const [NAMES_PACKED, NAMES_PLAIN] = [0, 1];
  * then the values in the order of the names. A listpack of values begins with the number of the template, which only
  * the server that wrote it knows.
  */
-function readTemplateHash(from: Reader, form: Form): HashField[] {
+function readTemplateHash(from: PayloadReader, form: Form): HashField[] {
   const names: Buffer[] = [];
   const how = from.length();
   if (how === NAMES_PACKED) addAll(names, new Listpack(from.part()));
@@ -228,17 +228,17 @@ function readTemplateHash(from: Reader, form: Form): HashField[] {
   return names.map((field, i) => ({ field, value: values[i] }));
 }
 
-function parseExpiry(from: Reader, bytes: Buffer): number {
+function parseExpiry(from: PayloadReader, bytes: Buffer): number {
   const text = bytes.toString('latin1');
   return /^\d+$/.test(text) ? Number(text) : from.fail(`field that expires at ${JSON.stringify(text.slice(0, 40))}`);
 }
 
-function withExpiry(from: Reader, field: Buffer, value: Buffer, expireAt: number): HashField {
+function withExpiry(from: PayloadReader, field: Buffer, value: Buffer, expireAt: number): HashField {
   if (!(expireAt >= 0 && expireAt <= MAX_FIELD_EXPIRY)) from.fail(`field that expires at ${expireAt}`);
   return expireAt === 0 ? { field, value } : { field, value, expireAt };
 }
 
-function readZset(from: Reader, form: Form): ZsetMember[] {
+function readZset(from: PayloadReader, form: Form): ZsetMember[] {
   const members: ZsetMember[] = [];
   if (form === 'plain' || form === 'text scores') {
     for (let left = from.count(2); left > 0; left--) {
@@ -263,13 +263,13 @@ function ascends(a: ZsetMember, b: ZsetMember): boolean {
 }
 
 /** One byte of length and that many digits; 253, 254, 255 stand for NaN and the infinities. */
-function readTextScore(from: Reader): number {
+function readTextScore(from: PayloadReader): number {
   const size = from.u8();
   if (size >= 253) return [NaN, Infinity, -Infinity][size - 253];
   return parseScore(from, from.take(size));
 }
 
-function parseScore(from: Reader, bytes: Buffer): number {
+function parseScore(from: PayloadReader, bytes: Buffer): number {
   const text = bytes.toString('latin1');
   if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return Number(text);
   const infinite = /^([+-]?)inf(inity)?$/i.exec(text);
@@ -277,12 +277,12 @@ function parseScore(from: Reader, bytes: Buffer): number {
   return infinite![1] === '-' ? -Infinity : Infinity;
 }
 
-function notEmpty<T>(from: Reader, elements: T[]): T[] {
+function notEmpty<T>(from: PayloadReader, elements: T[]): T[] {
   return elements.length > 0 ? elements : from.fail('no elements');
 }
 
 /** Servers crash on duplicates that they do not look for. */
-function distinct<T>(from: Reader, elements: T[], name: (element: T) => Buffer): T[] {
+function distinct<T>(from: PayloadReader, elements: T[], name: (element: T) => Buffer): T[] {
   if (elements.length === 1) return elements;
   const seen = new Set<string>();
   for (const element of elements) seen.add(name(element).toString('latin1'));

@@ -2,7 +2,7 @@ import { TranscodeError } from './error.js';
 import { writeStream } from './stream-encode.js';
 import { NEWEST_WRITTEN, OLDEST_VERSION, SINCE, VALKEY_VERSIONS, WRITTEN } from './types.js';
 import type { HashValue, Value, ZsetMember, ZsetValue } from './value.js';
-import { Writer } from './writer.js';
+import { PayloadWriter } from './payload-writer.js';
 
 /**
  * A DUMP payload that servers reading RDB `version` (6 to 12) restore, in plain encodings: the server chooses its
@@ -12,7 +12,7 @@ import { Writer } from './writer.js';
  */
 export function encodeDump(value: Value, version: number, fullBacklengths = false): Buffer {
   checkTarget(version);
-  const to = new Writer();
+  const to = new PayloadWriter();
   writeValue(to, value, version, fullBacklengths);
   return to.finish(version);
 }
@@ -27,7 +27,7 @@ export function checkTarget(version: number): void {
   );
 }
 
-function writeValue(to: Writer, value: Value, version: number, fullBacklengths: boolean): void {
+function writeValue(to: PayloadWriter, value: Value, version: number, fullBacklengths: boolean): void {
   switch (value.type) {
     case 'string':
       to.u8(WRITTEN.string);
@@ -46,13 +46,13 @@ function writeValue(to: Writer, value: Value, version: number, fullBacklengths: 
   }
 }
 
-function writeStrings(to: Writer, type: number, strings: readonly Buffer[]): void {
+function writeStrings(to: PayloadWriter, type: number, strings: readonly Buffer[]): void {
   to.u8(type);
   to.length(strings.length);
   for (const string of strings) to.string(string);
 }
 
-function writeHash(to: Writer, { fields }: HashValue, version: number): void {
+function writeHash(to: PayloadWriter, { fields }: HashValue, version: number): void {
   let earliest = Infinity;
   for (const { expireAt } of fields) if (expireAt !== undefined && expireAt < earliest) earliest = expireAt;
   const expiring = earliest !== Infinity;
@@ -77,7 +77,7 @@ export type FieldTtlForm = 'redis' | 'valkey';
 
 /** A hash with the TTLs of its fields, as a payload for such a server. */
 export function encodeTimedHash(value: HashValue, form: FieldTtlForm): Buffer {
-  const to = new Writer();
+  const to = new PayloadWriter();
   if (form === 'redis') {
     writeHash(to, value, SINCE.fieldExpiry);
     return to.finish(SINCE.fieldExpiry);
@@ -92,7 +92,7 @@ export function encodeTimedHash(value: HashValue, form: FieldTtlForm): Buffer {
   return to.finish(VALKEY_VERSIONS[0]);
 }
 
-function writeZset(to: Writer, { members }: ZsetValue, version: number): void {
+function writeZset(to: PayloadWriter, { members }: ZsetValue, version: number): void {
   const binary = version >= SINCE.binaryScores;
   to.u8(binary ? WRITTEN.zset : WRITTEN.zsetText);
   to.length(members.length);
@@ -105,7 +105,7 @@ function writeZset(to: Writer, { members }: ZsetValue, version: number): void {
   for (let i = members.length - 1; i >= 0; i--) write(members[i]);
 }
 
-function writeTextScore(to: Writer, score: number): void {
+function writeTextScore(to: PayloadWriter, score: number): void {
   if (score === Infinity) return to.u8(254);
   if (score === -Infinity) return to.u8(255);
   const text = Object.is(score, -0) ? '-0' : String(score);

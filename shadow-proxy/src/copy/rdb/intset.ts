@@ -1,13 +1,13 @@
 import type { Elements } from './listpack.js';
-import { decimal, type Reader } from './reader.js';
+import { decimal, type PayloadReader } from './payload-reader.js';
 
 /** An intset: bytes per number (32 bits: 2, 4 or 8), count (32 bits), the numbers, ascending; all little-endian. */
 export class Intset implements Elements {
-  readonly #in: Reader;
+  readonly #in: PayloadReader;
   readonly #width: number;
   #previous: number | bigint | null = null;
 
-  constructor(blob: Reader) {
+  constructor(blob: PayloadReader) {
     this.#in = blob;
     if (blob.left < 8) blob.fail('intset shorter than its header');
     this.#width = blob.bytes.readUInt32LE(blob.skip(4));

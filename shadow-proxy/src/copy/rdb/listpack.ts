@@ -1,4 +1,4 @@
-import { decimal, type Reader } from './reader.js';
+import { decimal, type PayloadReader } from './payload-reader.js';
 
 /** A packed encoding, element by element. `more` throws when the encoding does not end as it says. */
 export interface Elements {
@@ -16,11 +16,11 @@ const COUNT_UNKNOWN = 0xffff;
  * Source of the format: https://github.com/antirez/listpack/blob/master/listpack.md
  */
 export class Listpack implements Elements {
-  readonly #in: Reader;
+  readonly #in: PayloadReader;
   readonly #announced: number;
   #seen = 0;
 
-  constructor(blob: Reader) {
+  constructor(blob: PayloadReader) {
     this.#in = blob;
     if (blob.left < HEADER + 1) blob.fail('listpack shorter than its header');
     const total = blob.bytes.readUInt32LE(blob.skip(4));

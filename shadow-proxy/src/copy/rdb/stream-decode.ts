@@ -1,5 +1,5 @@
 import { Listpack } from './listpack.js';
-import type { Reader } from './reader.js';
+import type { PayloadReader } from './payload-reader.js';
 import type { PendingEntry, StreamConsumer, StreamEntry, StreamGroup, StreamId, StreamValue } from './value.js';
 
 /** Flags of an entry within a node. */
@@ -23,7 +23,7 @@ export type Generation = 1 | 2 | 3 | 4 | 5;
  * Reads a stream: nodes of entries, then counters, then groups with what is pending. What producers have sent lately is
  * left out: it lets the server recognise an XADD that is sent again, and only servers since Redis 8.6 have it.
  */
-export function readStream(from: Reader, generation: Generation): StreamValue {
+export function readStream(from: PayloadReader, generation: Generation): StreamValue {
   const entries: StreamEntry[] = [];
   let node: StreamId | null = null;
   let miscounted = false;
@@ -47,7 +47,7 @@ export function readStream(from: Reader, generation: Generation): StreamValue {
 }
 
 /** For how long and how many IDs are remembered; for each producer its IDs, each with its entry; two counters. */
-function skipProducers(from: Reader): void {
+function skipProducers(from: PayloadReader): void {
   from.length64();
   from.length64();
   for (let producers = from.count(PRODUCER_BYTES); producers > 0; producers--) {
@@ -61,7 +61,7 @@ function skipProducers(from: Reader): void {
   from.length64();
 }
 
-function readId(from: Reader): StreamId {
+function readId(from: PayloadReader): StreamId {
   const ms = from.length64();
   return { ms, seq: from.length64() };
 }
@@ -73,7 +73,7 @@ function readId(from: Reader): StreamId {
  * servers go by when they serve the entries, so they may be wrong.
  */
 function readNode(
-  from: Reader,
+  from: PayloadReader,
   entries: StreamEntry[],
   previousNode: StreamId | null,
 ): { readonly id: StreamId; readonly miscounted: boolean } {
@@ -113,7 +113,7 @@ function readNode(
   return { id: master, miscounted: BigInt(entries.length - before) !== live || BigInt(dead) !== deleted };
 }
 
-function readFields(blob: Reader, pack: Listpack, common: Buffer[] | null): Buffer[] {
+function readFields(blob: PayloadReader, pack: Listpack, common: Buffer[] | null): Buffer[] {
   const fields: Buffer[] = [];
   let elements = 3;
   if (common) {
@@ -128,14 +128,14 @@ function readFields(blob: Reader, pack: Listpack, common: Buffer[] | null): Buff
   return fields;
 }
 
-function fieldCount(blob: Reader, pack: Listpack): number {
+function fieldCount(blob: PayloadReader, pack: Listpack): number {
   const count = Number(pack.integer());
   if (count < 0 || count > blob.left) blob.fail(`stream entry that claims ${count} fields`);
   return count;
 }
 
 /** Pending entries are written twice: with their state for the group, by ID alone for the consumer that owns them. */
-function readGroup(from: Reader, generation: Generation): StreamGroup {
+function readGroup(from: PayloadReader, generation: Generation): StreamGroup {
   const name = from.string();
   const lastId = readId(from);
   const entriesRead = generation >= 2 ? from.length64() : UNKNOWN_COUNT;
@@ -155,7 +155,7 @@ function readGroup(from: Reader, generation: Generation): StreamGroup {
 }
 
 /** Takes the pending entries that no consumer owns any more. Returns how many they are. */
-function readReleased(from: Reader, unowned: Map<string, PendingEntry>): number {
+function readReleased(from: PayloadReader, unowned: Map<string, PendingEntry>): number {
   const count = from.count(ID_BYTES);
   for (let left = count; left > 0; left--) {
     const key = idKey(from.rawId());
@@ -164,7 +164,7 @@ function readReleased(from: Reader, unowned: Map<string, PendingEntry>): number 
   return count;
 }
 
-function readConsumer(from: Reader, generation: Generation, unowned: Map<string, PendingEntry>): StreamConsumer {
+function readConsumer(from: PayloadReader, generation: Generation, unowned: Map<string, PendingEntry>): StreamConsumer {
   const name = from.string();
   const seenAt = from.int64();
   const activeAt = generation >= 3 ? from.int64() : null;
@@ -180,7 +180,7 @@ function readConsumer(from: Reader, generation: Generation, unowned: Map<string,
   return { name, seenAt, activeAt, pending };
 }
 
-function distinctNames(from: Reader, named: readonly { readonly name: Buffer }[], what: string): void {
+function distinctNames(from: PayloadReader, named: readonly { readonly name: Buffer }[], what: string): void {
   if (new Set(named.map(({ name }) => name.toString('latin1'))).size !== named.length)
     from.fail(`two ${what}s of one name`);
 }

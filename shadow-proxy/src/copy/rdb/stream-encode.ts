@@ -2,7 +2,7 @@ import { TranscodeError } from './error.js';
 import { ListpackWriter } from './listpack.js';
 import { SINCE, WRITTEN } from './types.js';
 import type { StreamEntry, StreamGroup, StreamId, StreamValue } from './value.js';
-import { idBytes, type Writer } from './writer.js';
+import { idBytes, type PayloadWriter } from './payload-writer.js';
 
 /** The limits of a node, as servers have them by default. */
 const [NODE_ENTRIES, NODE_BYTES] = [100, 4096];
@@ -16,7 +16,7 @@ const ZERO: StreamId = { ms: 0n, seq: 0n };
  * Writes a stream in the newest form that the version has and the value can fill. Counters that are not known are
  * left to the target, which estimates them when they are absent.
  */
-export function writeStream(to: Writer, value: StreamValue, version: number, fullBacklengths: boolean): void {
+export function writeStream(to: PayloadWriter, value: StreamValue, version: number, fullBacklengths: boolean): void {
   const { counters } = value;
   const released = value.groups.reduce((sum, group) => sum + (group.released ?? 0), 0);
   if (released > 0)
@@ -98,7 +98,7 @@ function encodeNode(entries: readonly StreamEntry[], fullBacklengths: boolean): 
   return pack.finish();
 }
 
-function writeGroup(to: Writer, group: StreamGroup, generation: 1 | 2 | 3): void {
+function writeGroup(to: PayloadWriter, group: StreamGroup, generation: 1 | 2 | 3): void {
   to.string(group.name);
   to.id(group.lastId);
   if (generation >= 2) to.length64(group.entriesRead ?? UNKNOWN_COUNT);

@@ -1,5 +1,5 @@
 import type { Elements } from './listpack.js';
-import { decimal, type Reader } from './reader.js';
+import { decimal, type PayloadReader } from './payload-reader.js';
 
 const HEADER = 10;
 const END = 0xff;
@@ -12,13 +12,13 @@ const COUNT_UNKNOWN = 0xffff;
  * 254 and 32 bits), an encoding byte, and its data. Source of the format: the comment at the head of Redis' ziplist.c.
  */
 export class Ziplist implements Elements {
-  readonly #in: Reader;
+  readonly #in: PayloadReader;
   readonly #tail: number;
   readonly #announced: number;
   #last = HEADER;
   #seen = 0;
 
-  constructor(blob: Reader) {
+  constructor(blob: PayloadReader) {
     this.#in = blob;
     if (blob.left < HEADER + 1) blob.fail('ziplist shorter than its header');
     const total = blob.bytes.readUInt32LE(blob.skip(4));
@@ -84,11 +84,11 @@ export class Ziplist implements Elements {
  * A length is one byte, or 254 and 32 bits. Source of the format: the comment at the head of Redis' zipmap.c.
  */
 export class Zipmap implements Elements {
-  readonly #in: Reader;
+  readonly #in: PayloadReader;
   readonly #announced: number;
   #seen = 0;
 
-  constructor(blob: Reader) {
+  constructor(blob: PayloadReader) {
     this.#in = blob;
     this.#announced = blob.u8();
   }

@@ -14,7 +14,7 @@ import type { Sequencer } from '../../pipeline/sequencer.js';
 import { DatabaseRefused } from '../../upstream/handshake.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { Scalars } from '../../resp/scalars.js';
-import { CommandWriter } from '../../resp/writer.js';
+import { CommandWriter } from '../../resp/command-writer.js';
 import { CopyError } from '../key/copier.js';
 import type { CopiedKey, KeyDump } from '../key/key-dump.js';
 import { appendCopy, refusalOf, type PendingCopy } from '../key/copy-commands.js';

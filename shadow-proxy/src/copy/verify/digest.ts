@@ -18,7 +18,7 @@ export const digestOf = (payload: Buffer, salt: Buffer): string =>
 const text = (bytes: Buffer): string => bytes.toString('latin1');
 const id = ({ ms, seq }: StreamId): string => `${ms}-${seq}`;
 
-/** The value in the form that `equal.ts` compares. */
+/** The value in the form that `equal-values.ts` compares. */
 function canonical(value: Value): unknown {
   switch (value.type) {
     case 'string':

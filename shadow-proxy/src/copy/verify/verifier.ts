@@ -17,7 +17,7 @@ import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, type Sink } from '../../p
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { ask, CopyError, refusalOfMirror } from '../key/copier.js';
 import { withoutFieldTtls } from '../key/field-ttl.js';
-import { equalStrings, equalValues } from './equal.js';
+import { equalStrings, equalValues } from './equal-values.js';
 import { readKeyDump, type CopiedKey, type KeyDump } from '../key/key-dump.js';
 import { areAlike } from '../rdb/alike.js';
 import { decodeDump, openString } from '../rdb/transcode.js';

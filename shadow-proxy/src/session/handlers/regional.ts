@@ -3,7 +3,7 @@
  * them.
  *
  *   MULTI, the command, DISCARD ─▶ the client's own lane: may its user, and is the command well-formed?
- *                               ─▶ regional/commands.ts ─▶ the counters package ─▶ the target
+ *                               ─▶ regional/counter-commands.ts ─▶ the counters package ─▶ the target
  */
 import { CounterError, type PlainCounters } from '../../../../counters/src/index.js';
 import { KeyList, keysOf } from '../../command/keys.js';
@@ -21,7 +21,7 @@ import {
   rewrite,
   type Answer,
   type CounterCommand,
-} from '../../regional/commands.js';
+} from '../../regional/counter-commands.js';
 import { ErrorReply } from '../../regional/store.js';
 import type { Router, Workload } from '../../route/router.js';
 import type { CommandBytes } from '../routing.js';

@@ -1,6 +1,6 @@
 /** MULTI … EXEC of one client. The commands are queued in the proxy, and answered QUEUED. */
 import type { CommandSpec } from '../../command/table.js';
-import { Refusal, rewrite, type CounterCommand } from '../../regional/commands.js';
+import { Refusal, rewrite, type CounterCommand } from '../../regional/counter-commands.js';
 import { argumentsOf } from '../../resp/decode.js';
 import { array, error, simple } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Cluster, Redis } from 'ioredis';
-import { askNode, startCluster, type LocalCluster } from '../../../src/local/cluster.js';
+import { askNode, startCluster, type LocalCluster } from '../../../src/local/start-cluster.js';
 import { parseSlots } from '../../../src/plan/owns.js';
 import { text } from '../../../src/resp/decode.js';
 import { redisSince } from '../../support/servers.js';

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { Cluster, Redis } from 'ioredis';
 import { parse } from 'yaml';
-import { startCluster } from '../../../src/local/cluster.js';
+import { startCluster } from '../../../src/local/start-cluster.js';
 import { startRedis } from '../../../src/local/servers.js';
 import { makeCertificates, startTestTarget } from '../../support/servers.js';
 import { runCommand, runProgram } from './process.js';

@@ -5,9 +5,9 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startCluster } from '../../../src/local/cluster.js';
+import { startCluster } from '../../../src/local/start-cluster.js';
 import { startRedis } from '../../../src/local/servers.js';
-import { derive } from '../../../src/upstream/cluster.js';
+import { derive } from '../../../src/upstream/open-plan.js';
 import { scratch, toPlan } from '../../support/plans.js';
 
 test('a source that is retired keeps no proxy from starting, and one that never answered does', async (t) => {

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import type { Cluster } from 'ioredis';
-import { askNode, moveSlot } from '../../../src/local/cluster.js';
+import { askNode, moveSlot } from '../../../src/local/start-cluster.js';
 import { isError, text } from '../../../src/resp/decode.js';
 import { hashSlot } from '../../../src/route/slot.js';
 import type { Stage } from '../../../src/route/stage.js';

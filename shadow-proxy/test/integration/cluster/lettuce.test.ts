@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { countSlots } from '../../../src/plan/cluster.js';
+import { countSlots } from '../../../src/plan/cluster-shards.js';
 import { ClusterRig } from '../../support/cluster-rig.js';
 
 const JARS = process.env.LETTUCE ?? null;

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Cluster } from 'ioredis';
 import { createCluster } from 'redis';
-import { askNode } from '../../../src/local/cluster.js';
+import { askNode } from '../../../src/local/start-cluster.js';
 import type { LocalServer } from '../../../src/local/servers.js';
 import { text } from '../../../src/resp/decode.js';
 import { hashSlot } from '../../../src/route/slot.js';

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestContext } from 'node:test';
-import { moveSlot } from '../../../src/local/cluster.js';
+import { moveSlot } from '../../../src/local/start-cluster.js';
 import { hashSlot } from '../../../src/route/slot.js';
 import { withClusterRig } from '../../support/cluster-move.js';
 import type { ClusterRig, ClusterRigOptions } from '../../support/cluster-rig.js';

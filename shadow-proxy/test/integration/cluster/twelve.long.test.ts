@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
-import { equalRanges } from '../../../src/local/cluster.js';
+import { equalRanges } from '../../../src/local/start-cluster.js';
 import { tagOf } from '../../../src/route/slot.js';
 import { withClusterRig } from '../../support/cluster-move.js';
 import type { ClusterRig } from '../../support/cluster-rig.js';

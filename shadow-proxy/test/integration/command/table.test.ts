@@ -14,7 +14,7 @@ import { CommandTable, supportedCommands } from '../../../src/command/table.js';
 import { startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { decodeReply, type Reply } from '../../../src/resp/decode.js';
 import { encodeCommand } from '../../../src/resp/encode.js';
-import { FrameScanner } from '../../../src/resp/scan.js';
+import { FrameScanner } from '../../../src/resp/frame-scanner.js';
 import { commandsOfSource, EVERY_COMMAND, redisSince, withServers } from '../../support/servers.js';
 import { find } from '../../support/command-frames.js';
 import { needs } from '../../support/needs.js';

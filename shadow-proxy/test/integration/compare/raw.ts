@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';
-import { FrameReader } from '../../../src/resp/reader.js';
+import { FrameReader } from '../../../src/resp/frame-reader.js';
 import type { CommandView } from '../../../src/compare/compare.js';
 import type { LocalServer } from '../../../src/local/servers.js';
 

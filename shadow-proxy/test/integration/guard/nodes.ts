@@ -1,5 +1,5 @@
 /** Nodes as guard reads them, made up: two active ones that would be safe, and ways to change them. */
-import type { Cluster, NodeFacts } from '../../../src/guard/facts.js';
+import type { Cluster, NodeFacts } from '../../../src/guard/node-facts.js';
 
 export const node = (name: string, change: Partial<NodeFacts> = {}): NodeFacts => ({
   label: `${name}:6379`,

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { Admin } from '../../../src/admin/server.js';
+import { Admin } from '../../../src/admin/admin-server.js';
 import type { ShardControl } from '../../../src/admin/shard-control.js';
 import { pageFile } from '../../../src/page/files.js';
 import type { HistoryEvent } from '../../../src/storage/state.js';

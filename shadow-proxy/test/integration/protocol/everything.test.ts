@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { CommandTable, type CommandSpec } from '../../../src/command/table.js';
-import { askNode } from '../../../src/local/cluster.js';
+import { askNode } from '../../../src/local/start-cluster.js';
 import { text } from '../../../src/resp/decode.js';
 import { encodeCommand } from '../../../src/resp/encode.js';
 import { differences } from '../../support/keyspace.js';

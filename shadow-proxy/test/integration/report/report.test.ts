@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
-import type { Report } from '../../../src/report/facts.js';
+import type { Report } from '../../../src/report/contents.js';
 import { toHtml } from '../../../src/report/html.js';
 import { toMarkdown } from '../../../src/report/markdown.js';
 import { runCommand, type runProgram } from '../cli/process.js';

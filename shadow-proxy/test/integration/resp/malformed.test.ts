@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import { startTarget, startRedis, type LocalServer } from '../../../src/local/servers.js';
 import { RequestParser } from '../../../src/resp/request.js';
-import { ProtocolError } from '../../../src/resp/scan.js';
+import { ProtocolError } from '../../../src/resp/frame-scanner.js';
 import { redisSince, sourceHas } from '../../support/servers.js';
 import { needs } from '../../support/needs.js';
 import { cut, cuts } from '../../unit/resp/streams.js';

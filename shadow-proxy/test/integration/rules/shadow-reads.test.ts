@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { renderShard } from '../../../src/cli/status.js';
-import type { ShardFacts } from '../../../src/report/facts.js';
+import type { ShardFacts } from '../../../src/report/contents.js';
 import { notCovered } from '../../../src/report/uncovered.js';
 import { encodeCommand } from '../../../src/resp/encode.js';
 import { withRig, type Rig } from '../../support/rig.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { ROUTES } from '../../../src/admin/routes.js';
-import { Admin } from '../../../src/admin/server.js';
+import { Admin } from '../../../src/admin/admin-server.js';
 
 const TOKEN = 'right';
 

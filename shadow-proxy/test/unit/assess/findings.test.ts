@@ -1,7 +1,7 @@
 /** Go or no-go: decisions over made-up facts, so that each reason can be had. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InstanceFacts } from '../../../src/assess/facts.js';
+import type { InstanceFacts } from '../../../src/assess/instance-facts.js';
 import type { Finding, Question } from '../../../src/assess/finding.js';
 import { concludeFrom, findingsOf } from '../../../src/assess/findings.js';
 import { sizingOf } from '../../../src/assess/sizing.js';

@@ -1,7 +1,7 @@
 /** The table of servers that `assess` prints. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InstanceFacts } from '../../../src/assess/facts.js';
+import type { InstanceFacts } from '../../../src/assess/instance-facts.js';
 import { serverTable } from '../../../src/cli/assess/render.js';
 
 const facts = (changes: Partial<InstanceFacts>): InstanceFacts =>

@@ -1,7 +1,7 @@
 /** The proxies of a plan as one, over HTTP to admins whose shards do not run. Real processes: integration/cli/fleet. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { Admin } from '../../../src/admin/server.js';
+import { Admin } from '../../../src/admin/admin-server.js';
 import { AdminClient } from '../../../src/cli/admin-client.js';
 import { Fleet } from '../../../src/cli/fleet.js';
 import { StageError } from '../../../src/stages/stage-change.js';

@@ -7,7 +7,7 @@ import { encodeDump, openString, TranscodeError } from '../../../src/copy/rdb/tr
 import type { Value } from '../../../src/copy/rdb/transcode.js';
 import { decodeReply } from '../../../src/resp/decode.js';
 import { Scalars } from '../../../src/resp/scalars.js';
-import { CommandWriter } from '../../../src/resp/writer.js';
+import { CommandWriter } from '../../../src/resp/command-writer.js';
 import { seal } from '../../integration/rdb/seal.js';
 
 const held = (value: Value, pttl: number) => ({ payload: encodeDump(value, 9), life: lifeFromPttl(pttl) });

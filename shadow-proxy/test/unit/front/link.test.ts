@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Link, type Sender } from '../../../src/front/link.js';
-import { MOST, ringMemory, type ReceiveRecord } from '../../../src/front/ring.js';
+import { MOST, ringMemory, type ReceiveRecord } from '../../../src/front/shared-ring.js';
 
 const sender = (): Sender & { emptiedTimes: number } => ({
   queued: 0,

@@ -1,7 +1,7 @@
 /** What makes the resync after a cut of the link a full resync, or a full resync worse: found in made-up nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Cluster } from '../../../src/guard/facts.js';
+import type { Cluster } from '../../../src/guard/node-facts.js';
 import { backlogFor, hazardsOf } from '../../../src/guard/hazards.js';
 import { cluster, node, pair } from '../../integration/guard/nodes.js';
 

@@ -1,7 +1,7 @@
 /** What guard says of a workload: every verdict, over made-up nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Cluster } from '../../../src/guard/facts.js';
+import type { Cluster } from '../../../src/guard/node-facts.js';
 import { judgeWorkload, type Question, type Safety, type CountingObservation } from '../../../src/guard/judge.js';
 import { cluster, node, pair } from '../../integration/guard/nodes.js';
 

@@ -8,7 +8,7 @@ import { Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../../../src/pip
 import type { Server } from '../../../src/upstream/server.js';
 import type { Turn } from '../../../src/io/turn.js';
 import { encodeCommand } from '../../../src/resp/encode.js';
-import { FrameReader } from '../../../src/resp/reader.js';
+import { FrameReader } from '../../../src/resp/frame-reader.js';
 import type { Workload } from '../../../src/route/router.js';
 
 const FRAME = encodeCommand(['PEXPIRE', 'k', 100_000]);

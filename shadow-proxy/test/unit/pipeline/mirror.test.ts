@@ -8,7 +8,7 @@ import { MirrorLane } from '../../../src/pipeline/mirror.js';
 import { BEYOND, Operation, READ, SWAPS, WRITE } from '../../../src/pipeline/operation.js';
 import { argumentsOf } from '../../../src/resp/decode.js';
 import { encodeCommand, type Argument } from '../../../src/resp/encode.js';
-import { FrameReader } from '../../../src/resp/reader.js';
+import { FrameReader } from '../../../src/resp/frame-reader.js';
 import type { Workload } from '../../../src/route/router.js';
 import { DatabaseRefused } from '../../../src/upstream/handshake.js';
 import type { Connection, ConnectionOwner } from '../../../src/upstream/connection.js';

@@ -84,7 +84,7 @@ test('a running process does not take over another setting', () => {
 });
 
 test('the shards of a cluster, and their replica ports, have that of the cluster', async () => {
-  const { withShards } = await import('../../../src/plan/cluster.js');
+  const { withShards } = await import('../../../src/plan/cluster-shards.js');
   const plan = smallPlan();
   delete plan.shards;
   plan.cluster = {

@@ -6,7 +6,7 @@ import { areAlike } from '../../../src/copy/rdb/alike.js';
 import { ListpackWriter } from '../../../src/copy/rdb/listpack.js';
 import { decodeDump, transcode, TranscodeError } from '../../../src/copy/rdb/transcode.js';
 import { KEYDB_EXTRA } from '../../../src/copy/rdb/types.js';
-import { equalValues } from '../../../src/copy/verify/equal.js';
+import { equalValues } from '../../../src/copy/verify/equal-values.js';
 import { seal, tampered } from '../../integration/rdb/seal.js';
 
 const HASH_LISTPACK = 16;

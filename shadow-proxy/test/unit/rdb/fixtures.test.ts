@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeDump, encodeDump, transcode, TranscodeError, type HashValue } from '../../../src/copy/rdb/transcode.js';
-import { Writer } from '../../../src/copy/rdb/writer.js';
+import { PayloadWriter } from '../../../src/copy/rdb/payload-writer.js';
 import { SERVERS } from '../../integration/rdb/fixtures/all.js';
 import { fixtures as redis74 } from '../../integration/rdb/fixtures/redis-7.4.js';
 import { fixtures as redis80 } from '../../integration/rdb/fixtures/redis-8.0-m01.js';
@@ -49,7 +49,7 @@ test('the expiry of hash fields is in the model, stays in RDB 12, and is refused
 
 test('hashes of release candidates of Redis 7.4, which give each moment by itself, are read', () => {
   const [a, b] = [4102444800000, 4102444800005];
-  const first = new Writer();
+  const first = new PayloadWriter();
   first.u8(22);
   first.length(3);
   for (const [at, field] of [
@@ -70,7 +70,7 @@ test('hashes of release candidates of Redis 7.4, which give each moment by itsel
   // The packed form: as that of 7.4, whose first eight bytes are the earliest moment.
   const { payload, expiry } = redis74.find(({ name }) => name === 'hash with expiring fields, small')!;
   const bytes = Buffer.from(payload, 'base64');
-  const packed = new Writer();
+  const packed = new PayloadWriter();
   packed.u8(23);
   packed.raw(bytes.subarray(9, -10));
   const found = (decodeDump(packed.finish(12)) as HashValue).fields.filter(({ expireAt }) => expireAt);

@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { TranscodeError } from '../../../src/copy/rdb/error.js';
 import { inflate, inflatedLength } from '../../../src/copy/rdb/lzf.js';
-import { Reader } from '../../../src/copy/rdb/reader.js';
+import { PayloadReader } from '../../../src/copy/rdb/payload-reader.js';
 import { MAX_SPAN, Span } from '../../../src/copy/rdb/span.js';
-import { Writer } from '../../../src/copy/rdb/writer.js';
+import { PayloadWriter } from '../../../src/copy/rdb/payload-writer.js';
 
 const span = new Span();
 
@@ -17,7 +17,7 @@ function opened(bytes: Buffer, limit = bytes.length): readonly [string, number] 
 }
 
 function read(bytes: Buffer, limit = bytes.length): readonly [string, number] | null {
-  const from = new Reader(bytes, 0, limit);
+  const from = new PayloadReader(bytes, 0, limit);
   try {
     return [from.string().toString('latin1'), from.left];
   } catch (error) {
@@ -27,7 +27,7 @@ function read(bytes: Buffer, limit = bytes.length): readonly [string, number] | 
 }
 
 function plain(length: number): Buffer {
-  const to = new Writer();
+  const to = new PayloadWriter();
   to.string(Buffer.alloc(length, 'abc'));
   return to.finish(9).subarray(0, -10);
 }
@@ -45,7 +45,7 @@ const packed = fc
   .map((parts) => Buffer.from(parts.flat()));
 
 function compressed(bytes: Buffer, length: number): Buffer {
-  const to = new Writer();
+  const to = new PayloadWriter();
   to.u8(0xc3);
   to.length(bytes.length);
   to.length(length);

@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import { Crc64 } from '../../../src/copy/rdb/crc64.js';
 import { ListpackWriter } from '../../../src/copy/rdb/listpack.js';
 import { decodeDump, encodeDump, openString, transcode, type StreamValue } from '../../../src/copy/rdb/transcode.js';
-import { Writer } from '../../../src/copy/rdb/writer.js';
+import { PayloadWriter } from '../../../src/copy/rdb/payload-writer.js';
 import { seal } from '../../integration/rdb/seal.js';
 
 const FOOTER = 10;
 /** The first bytes as hex, and how many are in all. */
 const shown = (bytes: Buffer, first: number): string => `${bytes.toString('hex', 0, first)} of ${bytes.length}`;
-const content = (writer: Writer): Buffer => writer.finish(9).subarray(0, -FOOTER);
+const content = (writer: PayloadWriter): Buffer => writer.finish(9).subarray(0, -FOOTER);
 
 test('a length takes as few bytes as it can', () => {
   const cases: readonly (readonly [length: bigint, hex: string])[] = [
@@ -24,12 +24,12 @@ test('a length takes as few bytes as it can', () => {
     [2n ** 53n, '810020000000000000'],
   ];
   for (const [length, hex] of cases) {
-    const [short, long] = [new Writer(), new Writer(1)];
+    const [short, long] = [new PayloadWriter(), new PayloadWriter(1)];
     short.length(Number(length));
     long.length64(length);
     assert.deepEqual([content(short).toString('hex'), content(long).toString('hex')], [hex, hex]);
   }
-  const most = new Writer();
+  const most = new PayloadWriter();
   most.length64(2n ** 64n - 1n);
   assert.equal(content(most).toString('hex'), '81ffffffffffffffff');
 });
@@ -65,7 +65,7 @@ test('an element of a listpack takes as few bytes as it can, and its length at i
     assert.equal(pack.size, bytes.length);
     const size = Buffer.from(Uint32Array.of(bytes.length).buffer).toString('hex');
     assert.equal(bytes.toString('hex'), `${size}0100${hex}ff`, String(element));
-    const set = new Writer();
+    const set = new PayloadWriter();
     set.u8(20);
     set.string(bytes);
     const text = typeof element === 'bigint' ? String(element) : 'x'.repeat(element);
@@ -85,7 +85,7 @@ test('a length at the back of an element may use all its bits, as of Valkey 9.1'
     pack.string(Buffer.alloc(length, 'x'));
     const bytes = pack.finish();
     assert.equal(bytes.toString('hex', 6 + 5 + length), `${back}ff`);
-    const set = new Writer();
+    const set = new PayloadWriter();
     set.u8(20);
     set.string(bytes);
     assert.deepEqual(decodeDump(set.finish(80)), { type: 'set', members: [Buffer.alloc(length, 'x')] });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import type { Report } from '../../../src/report/facts.js';
+import type { Report } from '../../../src/report/contents.js';
 import { toHtml } from '../../../src/report/html.js';
 import { openBrowser, openPage } from '../../support/browser.js';
 import { layoutsOf } from '../../support/layout.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recommend } from '../../../src/report/recommendation.js';
-import type { ShardFacts } from '../../../src/report/facts.js';
+import type { ShardFacts } from '../../../src/report/contents.js';
 import type { Answer } from '../../../src/stages/gate-answer.js';
 import type { NextStage } from '../../../src/stages/next-stage.js';
 

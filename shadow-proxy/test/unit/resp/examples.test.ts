@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as decode from '../../../src/resp/decode.js';
 import * as encode from '../../../src/resp/encode.js';
-import { FrameReader } from '../../../src/resp/reader.js';
+import { FrameReader } from '../../../src/resp/frame-reader.js';
 import { RequestParser } from '../../../src/resp/request.js';
 import { Scalars } from '../../../src/resp/scalars.js';
-import { FrameScanner, ProtocolError } from '../../../src/resp/scan.js';
-import { CommandWriter } from '../../../src/resp/writer.js';
+import { FrameScanner, ProtocolError } from '../../../src/resp/frame-scanner.js';
+import { CommandWriter } from '../../../src/resp/command-writer.js';
 
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 const messageOf = (error: unknown): string => (error instanceof ProtocolError ? error.message : String(error));

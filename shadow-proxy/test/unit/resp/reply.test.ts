@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { decodeReply } from '../../../src/resp/decode.js';
-import { FrameReader } from '../../../src/resp/reader.js';
-import { FrameScanner, ProtocolError } from '../../../src/resp/scan.js';
+import { FrameReader } from '../../../src/resp/frame-reader.js';
+import { FrameScanner, ProtocolError } from '../../../src/resp/frame-scanner.js';
 import { startCpuClock } from '../../support/cpu.js';
 import { cut, cuts, reply2, reply3 } from './streams.js';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Owners, type Owns } from '../../../src/route/owner.js';
-import { isPart } from '../../../src/route/parts.js';
+import { isPart } from '../../../src/route/counter-keys.js';
 
 const A: Owns = { patterns: ['a:*', 'aa:*'] };
 const B: Owns = { patterns: ['b:*'] };

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { advise } from '../../../../src/assess/cluster/advice.js';
 import { cutsOf } from '../../../../src/assess/cluster/cuts.js';
-import type { ClusterFacts } from '../../../../src/assess/cluster/facts.js';
+import type { ClusterFacts } from '../../../../src/assess/cluster/cluster-facts.js';
 import { SlotSample } from '../../../../src/assess/cluster/traffic.js';
 import { slotsOf, weigh, weightOf } from '../../../../src/assess/cluster/weights.js';
-import type { InstanceFacts } from '../../../../src/assess/facts.js';
+import type { InstanceFacts } from '../../../../src/assess/instance-facts.js';
 import { Sample } from '../../../../src/assess/monitor.js';
-import { refine } from '../../../../src/plan/cluster.js';
+import { refine } from '../../../../src/plan/cluster-shards.js';
 import { hashSlot, SLOTS } from '../../../../src/route/slot.js';
 
 const MASTERS = [

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { advise } from '../../../../src/assess/cluster/advice.js';
-import type { ClusterFacts } from '../../../../src/assess/cluster/facts.js';
+import type { ClusterFacts } from '../../../../src/assess/cluster/cluster-facts.js';
 import type { SlotTraffic } from '../../../../src/assess/cluster/traffic.js';
 import { weigh } from '../../../../src/assess/cluster/weights.js';
-import type { InstanceFacts } from '../../../../src/assess/facts.js';
+import type { InstanceFacts } from '../../../../src/assess/instance-facts.js';
 import type { ClusterQuestion, Finding, Question } from '../../../../src/assess/finding.js';
 import { concludeFrom, findingsOf } from '../../../../src/assess/findings.js';
-import type { SlotMaster } from '../../../../src/plan/cluster.js';
+import type { SlotMaster } from '../../../../src/plan/cluster-shards.js';
 import { SLOTS } from '../../../../src/route/slot.js';
 import { facts } from '../../../support/instance-facts.js';
 

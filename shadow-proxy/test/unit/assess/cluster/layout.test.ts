@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { groupMasters } from '../../../../src/assess/cluster/groups.js';
 import { divide, layoutsOf, type Layout, type Weights } from '../../../../src/assess/cluster/layout.js';
 import { slotsOf, weightOf } from '../../../../src/assess/cluster/weights.js';
-import { formatSlots, rangesOf, type SlotMaster } from '../../../../src/plan/cluster.js';
+import { formatSlots, rangesOf, type SlotMaster } from '../../../../src/plan/cluster-shards.js';
 import { SLOTS } from '../../../../src/route/slot.js';
 
 const equal = (count: number): SlotMaster[] =>

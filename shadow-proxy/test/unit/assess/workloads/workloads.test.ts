@@ -2,9 +2,9 @@
 // cspell:ignore sess joblock
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SampledKey } from '../../../../src/assess/keys.js';
+import type { SampledKey } from '../../../../src/assess/key-sample.js';
 import { Sample } from '../../../../src/assess/monitor.js';
-import { compose, type Draft } from '../../../../src/assess/workloads/compose.js';
+import { compose, type Draft } from '../../../../src/assess/workloads/draft-plan.js';
 import { Families, patternOf, type Family } from '../../../../src/assess/workloads/family.js';
 import { kindOf } from '../../../../src/assess/workloads/kinds.js';
 import { propose } from '../../../../src/assess/workloads/propose.js';

@@ -11,7 +11,7 @@ import type { ReceiverSnapshot } from '../telemetry/snapshot.js';
 import type { Notice } from './notice.js';
 import { send as sendNow, type Answer } from './send.js';
 
-export interface OutboxLimits {
+export interface NoticeQueueLimits {
   readonly notices: number;
   /** A notice that is older is no longer useful. In ms. */
   readonly ageMs: number;
@@ -19,13 +19,13 @@ export interface OutboxLimits {
   readonly lastRetryMs: number;
 }
 
-const LIMITS: OutboxLimits = { notices: 100, ageMs: 60 * 60_000, firstRetryMs: 1_000, lastRetryMs: 60_000 };
+const LIMITS: NoticeQueueLimits = { notices: 100, ageMs: 60 * 60_000, firstRetryMs: 1_000, lastRetryMs: 60_000 };
 /** Maximum pause that a receiver may request, in ms. */
 const MOST_AFTER_MS = 5 * 60_000;
 
 type Drop = keyof ReceiverSnapshot['dropped'];
 
-export class Outbox {
+export class NoticeQueue {
   readonly #queue: Notice[] = [];
   readonly #dropped: Record<Drop, number> = { full: 0, expired: 0, refused: 0 };
   #sent = 0;

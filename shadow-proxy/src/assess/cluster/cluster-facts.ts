@@ -1,5 +1,5 @@
 /** Facts about a Redis Cluster as a whole; those of each master are in its `InstanceFacts`. */
-import type { SlotMaster } from '../../plan/cluster.js';
+import type { SlotMaster } from '../../plan/cluster-shards.js';
 
 export interface ClusterFacts {
   /** `cluster_state` of the node that was asked. */

@@ -12,7 +12,7 @@ import {
   unserved,
   withShards,
   type SlotMaster,
-} from '../../../src/plan/cluster.js';
+} from '../../../src/plan/cluster-shards.js';
 import { checkPlan } from '../../../src/plan/check.js';
 import { formatAddress } from '../../../src/plan/endpoint.js';
 import { parseSlots } from '../../../src/plan/owns.js';

@@ -1,7 +1,7 @@
 /** How a command on a counter with one part per region is rewritten, and which commands are refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isCounterCommand, Refusal, rewrite, REWRITTEN } from '../../../src/regional/commands.js';
+import { isCounterCommand, Refusal, rewrite, REWRITTEN } from '../../../src/regional/counter-commands.js';
 
 /** The refusal of a command, or null. */
 function refused(command: string): string | null {

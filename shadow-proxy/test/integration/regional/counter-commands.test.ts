@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createClient } from 'redis';
 import { startTarget, startRedis } from '../../../src/local/servers.js';
-import { isPart } from '../../../src/route/parts.js';
+import { isPart } from '../../../src/route/counter-keys.js';
 import { clientsOf } from '../../support/clients.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { withRig, type RigOptions } from '../../support/rig.js';

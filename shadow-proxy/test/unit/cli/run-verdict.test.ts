@@ -1,7 +1,7 @@
 /** The verdict of `shadow-compare run`: holds, does not hold, inconclusive. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { judge } from '../../../src/cli/verdict.js';
+import { judge } from '../../../src/cli/run-verdict.js';
 import { list } from '../../../src/text/figures.js';
 import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
 import { shardSnapshot, workloadSnapshot } from '../../support/snapshots.js';

@@ -19,8 +19,8 @@ import { cacheEndpointOf } from '../plan/elasticache.js';
 import { formatAddress, type Endpoint } from '../plan/endpoint.js';
 import { text, type Reply } from '../resp/decode.js';
 import { recognise, UNAVAILABLE } from './about-elasticache.js';
-import type { ConnectedClient, InstanceFacts, LargestKey, Replica } from './facts.js';
-import { sampleKeys, type SampledKey } from './keys.js';
+import type { ConnectedClient, InstanceFacts, LargestKey, Replica } from './instance-facts.js';
+import { sampleKeys, type SampledKey } from './key-sample.js';
 
 const PING_MS = 20;
 /** Number of keys that are sampled to find large ones. */

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeReply, isError, text, type Reply, errorText } from '../resp/decode.js';
 import { encodeCommand, type Argument } from '../resp/encode.js';
-import { FrameScanner } from '../resp/scan.js';
+import { FrameScanner } from '../resp/frame-scanner.js';
 import { SLOTS } from '../route/slot.js';
 import type { SlotRange } from '../route/owner.js';
 import { connectTo, type Endpoint } from './ping.js';

@@ -3,7 +3,7 @@
  *
  *   node ─▶ INFO, CLUSTER NODES ─▶ its masters (readInstance for each) ─▶ their slots
  */
-import { countSlots, unserved } from '../../plan/cluster.js';
+import { countSlots, unserved } from '../../plan/cluster-shards.js';
 import { formatAddress, type Address, type Endpoint } from '../../plan/endpoint.js';
 import { isError, text } from '../../resp/decode.js';
 import { SLOTS } from '../../route/slot.js';
@@ -11,7 +11,7 @@ import { AskError, asking, type Asker } from '../../upstream/asker.js';
 import { modeOf } from '../../upstream/identity.js';
 import { parseInfo } from '../../upstream/info.js';
 import { nodesOf, type ListedNode } from '../../upstream/slots.js';
-import type { ClusterFacts, MasterFacts } from './facts.js';
+import type { ClusterFacts, MasterFacts } from './cluster-facts.js';
 
 /** Number of slots that are counted in one write. */
 const SLOTS_AT_ONCE = 256;

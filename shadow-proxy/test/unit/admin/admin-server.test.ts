@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
-import { Admin, type AdminOptions } from '../../../src/admin/server.js';
+import { Admin, type AdminOptions } from '../../../src/admin/admin-server.js';
 import { StageError } from '../../../src/stages/stage-change.js';
 import type { ShardControl } from '../../../src/admin/shard-control.js';
 import { pageFile } from '../../../src/page/files.js';

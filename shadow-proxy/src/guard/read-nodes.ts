@@ -12,7 +12,7 @@ import { isKeydb } from '../upstream/server.js';
 import { formatAddress, parseAddress, type Endpoint } from '../plan/endpoint.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import { text, type Reply } from '../resp/decode.js';
-import type { Cluster, NodeFacts, Peer, UnreadNode, Writer } from './facts.js';
+import type { Cluster, NodeFacts, Peer, UnreadNode, Writer } from './node-facts.js';
 
 /** Further nodes are not followed: no topology of KeyDB has as many. */
 const MAX_NODES = 16;

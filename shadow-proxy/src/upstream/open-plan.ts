@@ -5,7 +5,7 @@
 import { disk, replaceFile } from '../io/files.js';
 import { printable } from '../text/printable.js';
 import { join } from 'node:path';
-import { countSlots, formatSlots, refine, unserved, withShards, type SlotMaster } from '../plan/cluster.js';
+import { countSlots, formatSlots, refine, unserved, withShards, type SlotMaster } from '../plan/cluster-shards.js';
 import { checkPlan } from '../plan/check.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { PlanError, type PlanPath } from '../plan/errors.js';

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { encodeCommand } from '../../../src/resp/encode.js';
 import { Scalars } from '../../../src/resp/scalars.js';
-import { CommandWriter } from '../../../src/resp/writer.js';
+import { CommandWriter } from '../../../src/resp/command-writer.js';
 
 const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array));
 const argument = fc.oneof(bytes, fc.integer(), fc.constantFrom(0, -1, 9, 10, 4_294_967_295, Number.MAX_SAFE_INTEGER));

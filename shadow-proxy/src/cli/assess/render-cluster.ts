@@ -4,7 +4,7 @@ import type { Advice, Proposal } from '../../assess/cluster/advice.js';
 import { clusterUrl, clusterYaml } from '../../assess/cluster/snippet.js';
 import { slotsOf, total, weightOf } from '../../assess/cluster/weights.js';
 import type { ClusterQuestion } from '../../assess/finding.js';
-import { countSlots, formatSlots, type SlotMaster } from '../../plan/cluster.js';
+import { countSlots, formatSlots, type SlotMaster } from '../../plan/cluster-shards.js';
 import { formatAddress, type Endpoint } from '../../plan/endpoint.js';
 import { bytes, count } from '../../text/figures.js';
 import { fold, WIDTH } from '../fold.js';

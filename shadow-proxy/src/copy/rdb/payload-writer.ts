@@ -2,7 +2,7 @@ import { FOOTER, seal } from './footer.js';
 import type { StreamId } from './value.js';
 
 /** Builds a DUMP payload: a type byte, the value, and the footer. */
-export class Writer {
+export class PayloadWriter {
   #bytes: Buffer;
   #end = 0;
 

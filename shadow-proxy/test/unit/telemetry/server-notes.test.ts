@@ -1,7 +1,7 @@
 /** What is said of a server that evicts keys. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { evictionNote } from '../../../src/telemetry/evictions.js';
+import { evictionNote } from '../../../src/telemetry/server-notes.js';
 
 const NOW = Date.parse('2026-03-04T12:00:00Z');
 const at = '2026-03-04T11:59:20Z';

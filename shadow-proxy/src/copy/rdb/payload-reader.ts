@@ -14,7 +14,7 @@ export const decimal = (value: number | bigint): Buffer => Buffer.from(String(va
  * Reads the bytes of a payload, or of a part of it, never past its end. Lengths are compared with the
  * bytes that are left before anything is done with them.
  */
-export class Reader {
+export class PayloadReader {
   constructor(
     readonly bytes: Buffer,
     public at: number,
@@ -113,11 +113,11 @@ export class Reader {
   }
 
   /** A string that is an encoding of its own. */
-  part(): Reader {
+  part(): PayloadReader {
     const start = this.offset;
     const remade = this.remade || this.bytes[this.at] >= INT8;
     const bytes = this.string();
-    return new Reader(bytes, 0, bytes.length, this.type, remade ? start : this.offset - bytes.length, remade);
+    return new PayloadReader(bytes, 0, bytes.length, this.type, remade ? start : this.offset - bytes.length, remade);
   }
 
   #compressed(): Buffer {

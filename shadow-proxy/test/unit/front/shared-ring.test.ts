@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { MOST, ringMemory, RingReader, RingWriter } from '../../../src/front/ring.js';
+import { MOST, ringMemory, RingReader, RingWriter } from '../../../src/front/shared-ring.js';
 
 const SIZE = 4 * MOST;
 const bytes = Buffer.from(Array.from({ length: MOST }, (_, i) => (i * 31 + (i >> 8)) & 255));

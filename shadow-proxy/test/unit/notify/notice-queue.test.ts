@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'node:test';
 import { pino } from 'pino';
-import { Outbox } from '../../../src/notify/outbox.js';
+import { NoticeQueue } from '../../../src/notify/notice-queue.js';
 import type { Answer } from '../../../src/notify/send.js';
 import { aNotice, aReceiver, startReceiver } from '../../support/notices.js';
 import { patienceMs } from '../../support/patience.js';
@@ -24,7 +24,7 @@ describe('an outbox', () => {
   test('sends again what a receiver does not take yet, in order and with the same id, until it does', async (t) => {
     const receiver = await startReceiver(t);
     const { lines, logger } = logged();
-    const outbox = new Outbox(aReceiver({ url: receiver.url }), logger, LIMITS);
+    const outbox = new NoticeQueue(aReceiver({ url: receiver.url }), logger, LIMITS);
     receiver.answer = { status: 503, text: 'busy' };
     outbox.push(aNotice({ id: 'a' }));
     outbox.push(aNotice({ id: 'b' }));
@@ -40,7 +40,7 @@ describe('an outbox', () => {
 
   test('waits as long as a receiver asks for', async (t) => {
     const receiver = await startReceiver(t);
-    const outbox = new Outbox(aReceiver({ url: receiver.url }), logged().logger, LIMITS);
+    const outbox = new NoticeQueue(aReceiver({ url: receiver.url }), logged().logger, LIMITS);
     receiver.answer = { status: 429, text: 'slow down', headers: { 'retry-after': '1' } };
     outbox.push(aNotice());
     await until(() => outbox.snapshot.failedAttempts === 1);
@@ -55,7 +55,7 @@ describe('an outbox', () => {
     const { lines, logger } = logged();
     const sent: string[] = [];
     let open: (answer: Answer) => void = () => undefined;
-    const outbox = new Outbox(aReceiver(), logger, LIMITS, ({ id }) => {
+    const outbox = new NoticeQueue(aReceiver(), logger, LIMITS, ({ id }) => {
       sent.push(id);
       return new Promise((resolve) => (open = resolve));
     });
@@ -82,7 +82,7 @@ describe('an outbox', () => {
     const receiver = await startReceiver(t);
     const { lines, logger } = logged();
     const plan = aReceiver({ url: `${receiver.url}/services/secret-path`, secret: 'very-secret' });
-    const outbox = new Outbox(plan, logger, LIMITS);
+    const outbox = new NoticeQueue(plan, logger, LIMITS);
     receiver.answer = { status: 403, text: 'no very-secret at services/secret-path' };
     outbox.push(aNotice());
     outbox.push(aNotice({ at: Date.now() - LIMITS.ageMs - 1 }));
@@ -100,7 +100,7 @@ describe('an outbox', () => {
     t.after(() => server.close());
     const { lines, logger } = logged();
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const outbox = new Outbox(aReceiver({ url }), logger, LIMITS);
+    const outbox = new NoticeQueue(aReceiver({ url }), logger, LIMITS);
     outbox.push(aNotice());
     await until(() => outbox.snapshot.dropped.refused === 1, 5_000);
     assert.match(lines[0], /"problem":"400 no: x{192}"/);
@@ -108,7 +108,7 @@ describe('an outbox', () => {
 
   test('takes only what its receiver is to be notified of, and follows a changed plan', async (t) => {
     const [first, second] = [await startReceiver(t), await startReceiver(t)];
-    const outbox = new Outbox(aReceiver({ url: first.url, events: ['outage'] }), logged().logger, LIMITS);
+    const outbox = new NoticeQueue(aReceiver({ url: first.url, events: ['outage'] }), logged().logger, LIMITS);
     outbox.push(aNotice());
     outbox.push(aNotice({ event: 'outage' }));
     await until(() => outbox.snapshot.sent === 1);
@@ -125,13 +125,13 @@ describe('an outbox', () => {
       attempts++;
       return Promise.resolve({ outcome: 'later', text: 'busy', afterMs: 60_000 });
     };
-    const outbox = new Outbox(aReceiver(), logger, LIMITS, later);
+    const outbox = new NoticeQueue(aReceiver(), logger, LIMITS, later);
     outbox.push(aNotice());
     await until(() => attempts === 1);
     await outbox.close(1_000);
     assert.equal(attempts, 2);
     assert.match(lines.at(-1)!, /"notifications":1,"msg":"notifications were not sent before the proxy stopped"/);
-    const deaf = new Outbox(aReceiver(), logger, LIMITS, () => new Promise(() => undefined));
+    const deaf = new NoticeQueue(aReceiver(), logger, LIMITS, () => new Promise(() => undefined));
     deaf.push(aNotice());
     const before = performance.now();
     await deaf.close(50);

@@ -4,7 +4,7 @@
  *   chunk ──▶ feed ──▶ next() ──▶ buffer, start, end
  */
 import { Gather } from './gather.js';
-import { FrameScanner } from './scan.js';
+import { FrameScanner } from './frame-scanner.js';
 
 export class FrameReader {
   /** The last frame found by `next`: `buffer[start, end)`. */

@@ -1,6 +1,7 @@
-/** The shape of a row of `forms.generated.ts`. */
+/** The rows of generated tables. */
 import type { Side } from '../route/stage.js';
 
+/** A row of `forms.generated.ts`; see there. */
 export type GeneratedForm = readonly [
   command: string,
   lacks: Side,
@@ -11,4 +12,13 @@ export type GeneratedForm = readonly [
   example: string,
   says: string,
   ...strings: string[],
+];
+
+/** A row of `rights.generated.ts`; see there. */
+export type GeneratedRight = readonly [
+  command: string,
+  wider: 'source' | 'target',
+  words: string,
+  ways: string,
+  example: string,
 ];

@@ -1,6 +1,6 @@
 /** The verdict of a run, in one word with its reasons: a pure decision from the last snapshot. */
 import { SIDES } from '../route/stage.js';
-import { evictionNote } from '../telemetry/evictions.js';
+import { evictionNote } from '../telemetry/server-notes.js';
 import { count, list } from '../text/figures.js';
 import { sum, type ShardSnapshot } from '../telemetry/snapshot.js';
 import { exitCode } from './exit.js';
