@@ -81,7 +81,9 @@ export class OtherProcesses {
     const now = monotonicMs();
     const holder = others.find(({ word }) => word === 'holds') ?? null;
     const paused = now - asked > PAUSE_MS || asked - this.#observedAt > PAUSE_MS;
-    if (paused || holder?.id !== this.#watched?.id) this.#watched = holder && { id: holder.id, since: asked };
+    // The watch begins with the answer to a look during which the server was stopped: before, it could hear no holder.
+    const since = now - asked > PAUSE_MS ? now : asked;
+    if (paused || holder?.id !== this.#watched?.id) this.#watched = holder && { id: holder.id, since };
     this.#observedAt = now;
     const watchedMs = this.#watched === null ? 0 : now - this.#watched.since;
     const own = this.by.clientId();
