@@ -51,6 +51,8 @@ export const COMPARE: readonly Fault[] = [
     from: "if (refused(authority) !== refused(mirror)) return 'unsupported';",
     to: '',
     tests: ['unit/compare/rules', 'integration/rules/rule-24'],
+    unseen:
+      'The table of forms names each command that a simulated server lacks; where one refuses others, a run expects both kinds.',
   },
   {
     id: 'scores-of-ranges-are-compared-as-bytes',

@@ -8,6 +8,7 @@ export const COPY: readonly Fault[] = [
     from: 'const db = ids.numberOf(id);',
     to: 'const db = id;',
     tests: ['copy/swapdb'],
+    profile: 'swapped-copies',
   },
   {
     id: 'a-swap-leaves-old-numbers-in-the-record-of-a-job',
@@ -54,6 +55,7 @@ export const COPY: readonly Fault[] = [
     from: 'Math.max(1, Math.round(put.life.ms - ms))',
     to: 'Math.max(0, Math.round(put.life.ms - ms))',
     tests: ['unit/copy/copy-commands'],
+    unseen: 'With 0 ms left, SET is refused and made again, and PEXPIRE deletes the key, which has expired by then.',
   },
   {
     id: 'a-late-copy-keeps-its-full-time',

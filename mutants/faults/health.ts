@@ -28,6 +28,7 @@ export const SILENCE: readonly Fault[] = [
     from: 'monotonicMs() - context.repliedAt(side) >= downAfterMs && ',
     to: '',
     tests: monitor,
+    profile: 'hangs',
   },
   {
     id: 'a-server-that-loads-its-data-is-up',
@@ -42,6 +43,7 @@ export const SILENCE: readonly Fault[] = [
     from: "return isError(answer) ? answer : server.ask('DBSIZE');",
     to: 'return answer;',
     tests: monitor,
+    profile: 'hangs',
   },
   {
     id: 'any-error-is-silence',
@@ -49,6 +51,7 @@ export const SILENCE: readonly Fault[] = [
     from: "isError(answer) && text(answer).startsWith('LOADING')",
     to: 'isError(answer)',
     tests: monitor,
+    profile: 'hangs',
   },
   {
     id: 'a-server-that-nobody-needs-is-silent',
@@ -71,6 +74,7 @@ export const SILENCE: readonly Fault[] = [
     from: 'this.#silentSince[server.side] = null;',
     to: '',
     tests: monitor,
+    profile: 'hangs',
   },
   {
     id: 'nobody-is-told-that-a-server-is-down',
@@ -104,6 +108,7 @@ export const TIMES: readonly Fault[] = [
     from: 'mirror.clockKnownFrom = since === null ? monotonicMs() : Infinity;',
     to: 'mirror.clockKnownFrom = monotonicMs();',
     tests: clocks,
+    profile: 'clocks',
   },
   {
     id: 'clocks-are-sure-to-differ-a-millisecond-late',
@@ -127,6 +132,7 @@ export const TIMES: readonly Fault[] = [
     from: 'if (this.#offSince === null || (offMs < SURE_MS && now - this.#offSince < LASTING_MS)) return;',
     to: 'if (this.#offSince === null) return;',
     tests: clocks,
+    unseen: 'A simulated server shows its clock as it is: no look is wrong.',
   },
   {
     id: 'what-is-tolerated-is-a-difference',
@@ -142,6 +148,7 @@ export const TIMES: readonly Fault[] = [
     from: 'Math.abs(aheadMs) > errorMs + TOLERANCE_MS ? Math.round(aheadMs) : 0',
     to: 'Math.round(aheadMs)',
     tests: clocks,
+    unseen: 'What is left is the difference that was measured: a TTL that is sent with it is as right as one without.',
   },
   {
     id: 'a-look-that-agrees-does-not-begin-the-time-anew',
@@ -149,6 +156,7 @@ export const TIMES: readonly Fault[] = [
     from: '(this.#offSince ?? now) : null);',
     to: '(this.#offSince ?? now) : this.#offSince);',
     tests: clocks,
+    unseen: 'No look at a simulated clock is wrong: none that agrees comes between two that do not.',
   },
   {
     id: 'the-source-is-not-told-of-the-targets-clock',
@@ -156,6 +164,7 @@ export const TIMES: readonly Fault[] = [
     from: 'mirrors.source.clockAheadMs = -aheadMs;',
     to: '',
     tests: clocks,
+    profile: 'clocks',
   },
   {
     id: 'a-clock-that-was-set-is-seen-a-millisecond-early',
@@ -171,5 +180,6 @@ export const TIMES: readonly Fault[] = [
     from: 'isKnown ? (answered - asked) / 2 : UNKNOWN_CLOCK_ERROR_MS',
     to: 'isKnown ? answered - asked : UNKNOWN_CLOCK_ERROR_MS',
     tests: clocks,
+    unseen: 'The error of a look is a few ms, which more are tolerated then; a TTL may be off by 50 ms.',
   },
 ];

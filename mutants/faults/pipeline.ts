@@ -96,6 +96,7 @@ export const KEYS: readonly Fault[] = [
     from: 'sequencer.hold(exec, lane, keys, writes);',
     to: 'sequencer.hold(exec, lane, keys, false);',
     tests: [LINKS, 'integration/rules/lanes'],
+    profile: 'certain',
   },
   {
     id: 'a-question-does-not-wait-for-writes-in-flight',
@@ -204,6 +205,7 @@ export const LANES: readonly Fault[] = [
     from: 'await withDeadline(Promise.all([source, target].map((lanes) => lanes.quiet())));',
     to: '',
     tests: [LINKS],
+    profile: 'swaps-of-source',
   },
   {
     id: 'an-exclusive-command-keeps-nobody-out',
@@ -211,6 +213,7 @@ export const LANES: readonly Fault[] = [
     from: 'sequencer.bar();\n  try {',
     to: 'try {',
     tests: [LINKS],
+    profile: 'swaps-of-source',
   },
   {
     id: 'a-blocking-command-does-not-wait-for-lanes',
@@ -265,6 +268,7 @@ export const WAKEUPS: readonly Fault[] = [
     from: 'return this.queued === 0 && this.#gates.length === 0;',
     to: 'return this.queued === 0;',
     tests: ['unit/pipeline/mirror'],
+    profile: 'hidden',
   },
   {
     id: 'a-second-wakeup-takes-over-who-the-first-waits-for',
@@ -465,6 +469,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'if (other !== channel && other.waits) return this.#later();',
     to: '',
     tests: UNIT,
+    profile: 'swaps',
   },
   {
     id: 'a-database-overtakes-what-reaches-into-it',

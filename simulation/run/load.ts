@@ -51,6 +51,7 @@ export class Load {
   /** By followed group: commands that wait for their reply. */
   readonly #inFlight = new Map<KeyName, number>();
   #replayed: Replayed | null = null;
+  #restsUntil = 0;
   readonly #scanner: Scanner | null = null;
   readonly #passerby: Passerby | null = null;
   readonly #histories: Histories;
@@ -147,6 +148,12 @@ export class Load {
     return this.#replayed?.isEmpty !== false;
   }
 
+  /** Nothing is sent for so long. */
+  rest(ms: number): void {
+    this.#restsUntil = Math.max(this.#restsUntil, this.scene.now + ms);
+    this.scene.later(ms, () => this.clients.forEach((client) => client.go()));
+  }
+
   stop(): void {
     for (const client of this.clients) client.stop();
     this.#scanner?.stop();
@@ -186,7 +193,7 @@ export class Load {
 
   #next(client: Client): readonly Command[] {
     const { scene } = this;
-    if (scene.isQuiet) return [];
+    if (scene.isQuiet || scene.now < this.#restsUntil) return [];
     const commands = this.#replayed === null ? this.#drawn(client) : this.#replayed.next(client.name, scene.now);
     if (commands.length > 0) scene.recorder.sent(scene.now, client.name, commands);
     this.#sends(client, commands);

@@ -16,6 +16,9 @@ export interface Faults {
   readonly silenceMs?: number;
   /** A client closes its connection, whatever waits. */
   readonly leave?: number;
+  /** No client sends anything for up to `restMs`. */
+  readonly rest?: number;
+  readonly restMs?: number;
   /** A client reads nothing for a while. */
   readonly slowReader?: number;
   /** A server is stopped (SIGSTOP) for up to `pauseMs`. */
@@ -76,6 +79,8 @@ export interface Faults {
   /** It is stopped (SIGSTOP) for up to `holderStopMs`. */
   readonly holderStop?: number;
   readonly holderStopMs?: number;
+  /** It is stopped for seconds together with both servers, with all that wait, or with all of them. */
+  readonly allStop?: number;
   /** It cannot reach one server for up to `holderCutMs`. */
   readonly holderCut?: number;
   /** It loses all its connections to both at once, and cannot connect for a second at most. */
@@ -111,7 +116,7 @@ export interface Faults {
 /** What only says how long a fault lasts at most. */
 export const DURATIONS = [
   ...(['silenceMs', 'pauseMs', 'troubleMs', 'proxyPauseMs', 'holderStopMs', 'holderCutMs', 'standbyStopMs'] as const),
-  ...(['clockSetMs', 'hangMs'] as const),
+  ...(['clockSetMs', 'hangMs', 'restMs'] as const),
 ] as const;
 
 export type Fault = Exclude<keyof Faults, (typeof DURATIONS)[number]>;
@@ -398,7 +403,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     profile(
       'small-queue',
       { pause: 60, pauseMs: 40 },
-      { mix: SWAPPED, databases: [2, 3], plan: { limits: { queueBytes: '1KiB' } } },
+      { mix: { ...SWAPPED, large: 0.3 }, databases: [2, 3], plan: { limits: { queueBytes: '1KiB' } } },
     ),
     profile(
       'bounded',
@@ -406,7 +411,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       { mix: NAMED.mix, thinkMs: [0, 800], pipeline: 2, bounded: true },
     ),
     profile('mute', { mute: 2_000 }, { boundMs: 3_500, thinkMs: [0, 400], pipeline: 2 }),
-    profile('hangs', { hang: 1_000, hangMs: 12_000, blip: 3_000 }, FAILOVER),
+    profile('hangs', { hang: 1_000, hangMs: 12_000, blip: 3_000, rest: 3_000, restMs: 4_000 }, FAILOVER),
     profile(
       'late-changes',
       { stageChange: 100, pause: 600, pauseMs: 3_000, serverRestart: 2_000 },
@@ -490,7 +495,7 @@ export const PROFILES: readonly Profile[] = [
   profile('cuts', { cut: 15, answerLost: 60, leave: 20, slowReader: 60, silence: 30, silenceMs: 300 }),
   profile('astray', { astray: 60, cut: 100 }),
   profile('expiry', { cut: 150, pause: 600, pauseMs: 300 }, EXPIRING),
-  profile('clocks', { cut: 200, proxyKill: 800 }, { ...EXPIRING, clocksOffMs: 2_000 }),
+  profile('clocks', { cut: 200, proxyKill: 800, stageChange: 100 }, { ...EXPIRING, clocksOffMs: 2_000 }),
   profile('clocks-set', { clockSet: 500, clockSetMs: 3_000, cut: 200, proxyKill: 1_000 }, EXPIRING),
   profile('pauses', { pause: 1_000, pauseMs: 3_000, cut: 50 }),
   profile('servers', { serverRestart: 100, cut: 40 }),
@@ -509,7 +514,7 @@ export const PROFILES: readonly Profile[] = [
     {
       ...{ holderStop: 8_000, holderStopMs: 900, holderCut: 6_000, holderCutMs: 9_000, holderReset: 4_000 },
       ...{ standbyStop: 8_000, standbyStopMs: 7_000, standbyKill: 10_000 },
-      ...{ pause: 12_000, bothPause: 4_000, pauseMs: 6_000, bothRestart: 12_000 },
+      ...{ pause: 12_000, bothPause: 4_000, pauseMs: 6_000, bothRestart: 12_000, allStop: 1_500 },
     },
     { ...TAKEOVER, holderStays: true },
   ),

@@ -38,6 +38,8 @@ function selecting(draw: Draw): readonly Command[] {
         draw.of(['SET', string, value], string),
         draw.of(['PUBLISH', 'ch0', draw.value()]),
         draw.of(['SWAPDB', '1', String(random.below(DATABASES))]),
+        draw.of(['FLUSHDB']),
+        draw.of(['MOVE', string, String(random.below(DATABASES))], string),
         blocking(draw),
       ),
     );

@@ -18,7 +18,7 @@ const MUTED_MS = 3_500;
 export function networkFaults(
   scene: Scene,
   load: Load,
-): Strikes<'cut' | 'laneCut' | 'answerLost' | 'silence' | 'mute' | 'astray' | 'leave' | 'slowReader'> {
+): Strikes<'cut' | 'laneCut' | 'answerLost' | 'silence' | 'mute' | 'astray' | 'leave' | 'rest' | 'slowReader'> {
   const { world, random, profile } = scene;
   /** What servers have been sent, by kind; and the kind whose next reply is lost. */
   const kinds = new Set<string>();
@@ -112,6 +112,11 @@ export function networkFaults(
       const client = random.pick(load.clients);
       client.leave(random.chance(0.5));
       return `${client.name} closes its connection`;
+    },
+    rest() {
+      const ms = random.between(1, profile.faults.restMs ?? 1_000);
+      load.rest(ms);
+      return `no client sends anything for ${ms.toFixed(0)} ms`;
     },
     slowReader() {
       const client = random.pick(load.clients);

@@ -12,6 +12,9 @@ const HANDED_MS = 1_500;
 /** By then it has not lost its lease: others wait for 2 s. */
 const RESET_MS = 1_000;
 const WAITED_MS = 4_000;
+/** Longer than after which one that sends nothing looks silent; it is watched for 2 s then. */
+const ALL_STOP_MS = [3_500, 6_000] as const;
+const LATE_MS = 500;
 /** The end of a machine without power is seen within so long. */
 const SEEN_MS = 2_500;
 /** A mirror that is stopped for so long does not confirm what was written before. */
@@ -23,6 +26,7 @@ export function standbyFaults(
   | 'holderKill'
   | 'holderEnd'
   | 'holderStop'
+  | 'allStop'
   | 'holderCut'
   | 'holderReset'
   | 'relapse'
@@ -97,6 +101,26 @@ export function standbyFaults(
       const seat = holder();
       const mostMs = profile.faults.holderStopMs ?? 1_000;
       return seat && scene.mayTrouble(mostMs) ? stop(seat, mostMs) : null;
+    },
+    allStop() {
+      const seat = holder();
+      const ms = random.between(...ALL_STOP_MS);
+      if (seat === null || !othersWait() || !scene.mayTrouble(ms)) return null;
+      const [stopsServers, stopsWaiting] = random.pick([
+        [false, true],
+        [true, false],
+        [true, true],
+      ]);
+      if (stopsServers) for (const server of [source, target]) server.pause(ms);
+      for (const each of scene.seats) {
+        if (each !== seat && !stopsWaiting) continue;
+        // The one that serves goes on last: until then it looks silent.
+        const lateMs = each === seat ? random.between(0, LATE_MS) : 0;
+        each.process?.stopUntil(scene.now + ms + lateMs);
+        scene.troubled(each, ms + lateMs);
+      }
+      const others = [...(stopsServers ? ['both servers'] : []), ...(stopsWaiting ? ['all that wait'] : [])];
+      return `${scene.nameOf(seat)} is stopped for ${ms.toFixed(0)} ms, with ${others.join(' and ')}`;
     },
     holderCut() {
       const seat = profile.holderStays && !othersWait() ? null : holder();
