@@ -19,6 +19,8 @@ const LOOK_AT = 32;
 const LOOK_AT_BUSY = 8;
 /** All of the journal is read after so many events. */
 const READ_AT = 1_024;
+/** Where the mirror gets a large key before it has its name. */
+export const TEMPORARY = 'shadow-proxy:copying:';
 /** The proxy looks at its clock once a turn. */
 const ROUNDED_MS = 1;
 /** The largest effect that clients' commands make, about: a transaction with a large value, which its EXEC has, too. */
@@ -40,8 +42,10 @@ export class Checks {
   ) {
     const { bypassed = false, foreign = false, isOfOtherShard } = scene.profile;
     const isLeftOut =
-      isOfOtherShard ?? ((name: string): boolean => (bypassed && isBypassed(name)) || (foreign && isForeignKey(name)));
-    const leavesOut = bypassed || foreign || isOfOtherShard !== undefined;
+      isOfOtherShard ??
+      ((name: string): boolean =>
+        (bypassed && isBypassed(name)) || (foreign && isForeignKey(name)) || name.startsWith(TEMPORARY));
+    const leavesOut = bypassed || foreign || isOfOtherShard !== undefined || scene.profile.memoryFactor !== undefined;
     this.equality = new Equality(scene.source, scene.target, leavesOut ? isLeftOut : undefined);
     // The stage does not change where the mirror has outages.
     this.#dialling = scene.profile.faults.outage === undefined ? null : new Dialling(scene.world.network, scene.target);
@@ -166,6 +170,8 @@ export class Checks {
       if (this.isForeign(key) || this.isOff(key)) continue;
       this.scene.fail(`a key differs at rest: ${this.equality.show(key)}`, [partsOf(key).name]);
     }
+    const temporary = this.#keys.find((key) => partsOf(key).name.startsWith(TEMPORARY));
+    if (temporary !== undefined) this.scene.fail(`left at rest: ${temporary}`, [partsOf(temporary).name]);
     this.load.finishHistories();
     this.#noMismatch();
     const { proxy } = this.scene;

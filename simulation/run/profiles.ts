@@ -163,6 +163,8 @@ export interface Profile {
   readonly certain?: boolean;
   /** The target has a bound of memory, and room for all keys; it has evicted some before. Copies last for seconds. */
   readonly bounded?: boolean;
+  /** Servers say that keys take so many times what they take. A key with some elements is copied in chunks. */
+  readonly memoryFactor?: number;
   /** One client queues more than all clients may together. */
   readonly hoards?: boolean;
   /** The share of the reads that the target is to get, 0 to 1. */
@@ -483,6 +485,17 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       {
         mix: { hidden: 4, scripts: 3, strings: 3, counters: 3, several: 2, transactions: 1 },
         ...{ keys: 3, journaled: true, backfillAfterMs: 20, databases: [0, 0, 1] },
+      },
+    ),
+    profile(
+      'chunks',
+      { cut: 80, backfill: 30, verify: 40, stopJob: 300, mirrorLoss: 500 },
+      {
+        mix: {
+          ...{ lists: 4, hashes: 3, sets: 3, sortedSets: 3, streams: 4, several: 2, expiring: 2, transactions: 1 },
+          ...{ scripts: 1, keyspace: 0.5, databases: 0.3 },
+        },
+        ...{ keys: 2, memoryFactor: 2_000, backfillAfterMs: 50, plan: { limits: { largeKeyBytes: '300KiB' } } },
       },
     ),
     profile('regions', {}, { mix: { strings: 4, secondWriter: 10 }, plan: REGIONAL }),

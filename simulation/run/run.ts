@@ -4,7 +4,7 @@ import { partsOf } from '../world/key-name.js';
 import type { ServerHost } from '../world/server-host.js';
 import { Announced } from './announced.js';
 import { Bypassing } from './bypassing.js';
-import { Checks } from './checks.js';
+import { Checks, TEMPORARY } from './checks.js';
 import { Faults } from './faults/faults.js';
 import { FenceCheck } from './fence.js';
 import { ForeignKeys } from './foreign-keys.js';
@@ -62,6 +62,10 @@ export interface Result {
   readonly gets: { readonly source: number; readonly target: number };
   /** How often each write was tried that bypasses the proxy, or what else the profile must show happened. */
   readonly bypassing: ReadonlyMap<string, number>;
+  /** Keys that took their place on the target after they were copied in chunks. */
+  readonly keysInChunks: number;
+  /** Messages of servers about keys that have changed. */
+  readonly changesReported: number;
   /** Commands that the models lack. */
   readonly lacking: readonly string[];
 }
@@ -94,6 +98,7 @@ class Run {
   readonly #figures: Figures;
   readonly #tenures: Tenures;
   readonly #bypassing: Bypassing | null;
+  #keysInChunks = 0;
   readonly #announced: Announced | null;
   readonly #foreignKeys: ForeignKeys | null;
   readonly #fence: FenceCheck | null;
@@ -152,6 +157,8 @@ class Run {
       messages: load.messages,
       commands: load.commands,
       gets: scene.gets,
+      keysInChunks: this.#keysInChunks,
+      changesReported: scene.source.model.tracking.sent + scene.target.model.tracking.sent,
       bypassing: (this.#bypassing ?? this.#fence ?? this.#announced)?.tried ?? new Map<string, number>(),
       lacking: [...new Set([...source.model.lacking, ...target.model.lacking])],
     };
@@ -212,6 +219,7 @@ class Run {
     target.onStop = () => this.#load.mirrorEnded();
     target.onCommand = (address, args) => {
       if (args[0] === 'PUBLISH') this.#load.mirrored(args[2]);
+      if (args[0] === 'RENAME' && args[1].startsWith(TEMPORARY)) this.#keysInChunks++;
       onCommand(address, args);
     };
   }

@@ -136,6 +136,7 @@ export class Scene {
     if (profile.mix.longScripts !== undefined)
       for (const server of [this.source, this.target])
         server.worksOn = (bytes) => (bytes.includes(LONG) ? this.random.between(500, 4_000) : 0);
+    for (const { model } of servers) model.memoryFactor = profile.memoryFactor ?? 1;
     if (profile.bounded === true) {
       this.setRoom(false);
       this.target.model.evicted = 3;

@@ -21,6 +21,8 @@ export class Totals {
   readonly errors = new Map<string, number>();
   readonly #bypassing = new Map<string, number>();
   #messages = 0;
+  #keysInChunks = 0;
+  #changesReported = 0;
   readonly #gets = { source: 0, target: 0 };
 
   constructor(private readonly profile: Profile) {}
@@ -30,6 +32,8 @@ export class Totals {
     this.#cleanChecks += result.cleanChecks;
     this.#linearized += result.linearized;
     this.#messages += result.messages;
+    this.#keysInChunks += result.keysInChunks;
+    this.#changesReported += result.changesReported;
     for (const side of ['source', 'target'] as const) this.#gets[side] += result.gets[side];
     addTo(this.#struck, result.struck);
     addTo(this.#stages, result.stages);
@@ -55,6 +59,10 @@ export class Totals {
       ...(this.profile.announced === true ? SEEN : [])
         .filter((what) => !this.#bypassing.has(what))
         .map((what) => `no client of the Sentinel has seen ${what}`),
+      ...(this.profile.memoryFactor !== undefined && this.#keysInChunks === 0 ? ['no key was copied in chunks'] : []),
+      ...(this.profile.mix.hidden !== undefined && this.#changesReported === 0
+        ? ['no server reported what a script had changed']
+        : []),
       ...this.#wrongShare(),
       ...(this.#cleanChecks === 0 ? ['the servers were never compared at rest'] : []),
       ...(this.#linearized === 0 && this.profile.mix.followed !== undefined ? ['no history was checked'] : []),

@@ -360,7 +360,9 @@ export const infoCommands = (table: () => ReadonlyMap<string, Command>): Readonl
       );
     }),
   }),
-  memory: container({ usage: ofKey((entry, _client, key) => integer(memoryOf(key, entry))) }),
+  memory: container({
+    usage: ofKey((entry, { server }, key) => integer(memoryOf(key, entry) * server.memoryFactor)),
+  }),
   debug({ server, database }, args) {
     if (server.engine === 'redis') throw NO_DEBUG;
     const word = lower(args[1]);

@@ -406,6 +406,8 @@ export abstract class State {
   readonly troubles: Troubles = { loading: false, busy: false, outOfMemory: false, cannotSave: false };
   #ready: { readonly database: Database; readonly key: string }[] = [];
   #resuming: Client[] = [];
+  /** What MEMORY USAGE says, as a multiple of what a key takes: as if its elements were so much larger. */
+  memoryFactor = 1;
   readonly tracking = new Tracking();
   readonly #unflushed = new Set<Client>();
   #cycle: { cancel(): void } | null = null;

@@ -8,6 +8,8 @@ import type { Client } from './state.js';
 const PUSH = `>2\r\n${bulk('invalidate')}`;
 
 export class Tracking {
+  /** How many messages were sent. */
+  sent = 0;
   readonly #clients = new Set<Client>();
   #changed = new Set<string>();
 
@@ -46,6 +48,7 @@ export class Tracking {
 
   #push(message: string): void {
     for (const client of this.#clients) {
+      this.sent++;
       client.push(message);
       client.server.flushLater(client);
     }

@@ -13,7 +13,7 @@ import { after, fieldOf } from './stream-reply.js';
 const MAX_ORPHANS = 10_000;
 
 /** An entry that is pending in a group; without it, an orphan. */
-interface Pending {
+export interface Pending {
   readonly group: Buffer;
   readonly id: string;
   readonly consumer: Buffer;

@@ -9,7 +9,7 @@ import type { Argument } from '../../resp/encode.js';
 import { fitting } from './elements.js';
 import { ENDS } from './meanwhile.js';
 import type { Command, Parts } from './parts.js';
-import { copyOrphans, copyPending } from './pending.js';
+import { copyOrphans, copyPending, type Pending } from './pending.js';
 import type { KeySize } from './size.js';
 import { after, fieldOf, fieldsOf, idOf, newerFieldOf } from './stream-reply.js';
 
@@ -20,7 +20,7 @@ export async function copyStream(parts: Parts, size: KeySize): Promise<void> {
   const orphans = await copyOrphans(parts);
   const groups = await copyEntries(parts, size, new Set(orphans.map(({ group }) => group.toString('latin1'))));
   for (const group of groups) {
-    await copyConsumers(parts, group);
+    await copyConsumers(parts, group, orphans);
     await copyPending(parts, group, orphans);
   }
 }
@@ -117,12 +117,22 @@ function takePlace(
   ];
 }
 
-async function copyConsumers(parts: Parts, group: Buffer): Promise<void> {
+/** A consumer of an orphan may have been removed before the copy took the key's place: it is removed here, too. */
+async function copyConsumers(parts: Parts, group: Buffer, orphans: readonly Pending[]): Promise<void> {
   const { key } = parts;
-  await parts.at([['XINFO', 'CONSUMERS', key, group]], ([consumers]) =>
-    // The group may have been removed since.
-    isError(consumers)
-      ? []
-      : consumers.items!.map((consumer) => ['XGROUP', 'CREATECONSUMER', key, group, fieldOf(consumer, 'name')]),
+  const left = new Map(
+    orphans
+      .filter((orphan) => orphan.group.equals(group))
+      .map(({ consumer }) => [consumer.toString('latin1'), consumer]),
   );
+  await parts.at([['XINFO', 'CONSUMERS', key, group]], ([consumers]) => {
+    // The group may have been removed since.
+    if (isError(consumers)) return [];
+    const names = consumers.items!.map((consumer) => fieldOf(consumer, 'name'));
+    for (const name of names) left.delete(name.toString('latin1'));
+    return [
+      ...names.map((name): Command => ['XGROUP', 'CREATECONSUMER', key, group, name]),
+      ...[...left.values()].map((name): Command => ['XGROUP', 'DELCONSUMER', key, group, name]),
+    ];
+  });
 }
