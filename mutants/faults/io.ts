@@ -22,6 +22,7 @@ export const IO: readonly Fault[] = [
     from: 'return this.#bytes + this.#unsent;',
     to: 'return this.#bytes;',
     tests: ['unit/io/outbox'],
+    profile: 'floods',
   },
   {
     id: 'small-slices-after-a-large-one-are-lost',

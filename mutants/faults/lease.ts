@@ -24,6 +24,7 @@ export const LEASES: readonly Fault[] = [
     to: 'holder.idleS > SILENT_S &&',
     tests: lease,
     unseen: 'A standby takes over a second later, which is still within the 5 s that are promised.',
+    profile: 'standbys',
   },
   {
     id: 'a-pause-between-looks-is-not-seen',
@@ -31,6 +32,7 @@ export const LEASES: readonly Fault[] = [
     from: ' || asked - this.#observedAt > PAUSE_MS',
     to: '',
     tests: lease,
+    profile: 'standbys',
   },
   {
     id: 'a-look-that-took-long-is-not-seen',
@@ -38,6 +40,7 @@ export const LEASES: readonly Fault[] = [
     from: 'now - asked > PAUSE_MS || ',
     to: '',
     tests: lease,
+    profile: 'standbys',
   },
   {
     id: 'a-holder-is-alive-that-was-heard-before-we-looked',
@@ -69,6 +72,7 @@ export const LEASES: readonly Fault[] = [
     from: "if (claims.some(({ word }) => word === 'holds')) {",
     to: 'if (lines.size === 0) {',
     tests: lease,
+    profile: 'announced',
   },
   {
     id: 'the-server-had-us-when-it-answered',

@@ -198,6 +198,7 @@ export const LANES: readonly Fault[] = [
     from: 'const open = this.context.mirrorOf(operation).gate();',
     to: 'const open = (): void => undefined;',
     tests: ['integration/rules/changes'],
+    profile: 'hidden',
   },
   {
     id: 'an-exclusive-command-does-not-wait-for-lanes',
@@ -321,6 +322,7 @@ export const MIRROR: readonly Fault[] = [
     from: 'if (this.#lostRunId === this.server.runId) await this.#endLost();',
     to: '',
     tests: ['integration/rules/rule-05'],
+    profile: 'lost',
   },
   {
     id: 'the-authoritys-lost-connection-is-not-ended',
@@ -355,6 +357,7 @@ export const QUEUE: readonly Fault[] = [
     from: '&& this.queued > 0 && !isIndispensable(operation))',
     to: '&& !isIndispensable(operation))',
     tests: UNIT,
+    profile: 'small-queue',
   },
   {
     id: 'what-clears-a-database-is-dropped',
@@ -484,6 +487,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'if (isError(selected)) throw refusalOfDatabase(text(selected), db, this.by.side);',
     to: '',
     tests: ['integration/rules/databases.test'],
+    profile: 'refusals',
   },
   {
     id: 'a-transaction-does-not-wait-for-multi',

@@ -23,6 +23,7 @@ export const ROUTE: readonly Fault[] = [
     from: 'for (let i = 0; i < workloads.length - 1; i++) if (workloads[i].owns(key, start, end)) return workloads[i];',
     to: 'for (let i = workloads.length - 2; i >= 0; i--) if (workloads[i].owns(key, start, end)) return workloads[i];',
     tests: ['unit/route/router'],
+    profile: 'apart',
   },
   {
     id: 'keys-of-other-shards-are-ours',

@@ -10,6 +10,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'this.#lane === lane && wanted();',
     to: 'this.#lane === lane;',
     tests: ['unit/session/handlers/blocking'],
+    profile: 'blocked',
   },
   {
     id: 'a-blocking-command-does-not-wait-for-its-own-client',
