@@ -666,7 +666,7 @@ export const EXCLUSIVE: readonly Fault[] = [
   {
     id: 'flushall-does-not-wait-for-a-stage-change',
     file: `${SESSION}handlers/exclusive.ts`,
-    from: 'else if (context.clients.sequencer.router.positions.some(({ held }) => held))',
+    from: 'else if (context.sequencer.router.positions.some(({ held }) => held))',
     to: 'else if (false)',
     tests: ['unit/session/handlers/exclusive'],
   },

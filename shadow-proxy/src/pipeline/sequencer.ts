@@ -22,6 +22,7 @@ import { Latencies } from '../io/latency.js';
 import { Confirmations } from './confirmations.js';
 import { Effects } from './effects.js';
 import { PROXY_FAILED, type Failures } from './failures.js';
+import type { KeyLocks } from './key-locks.js';
 import { allLongCommands, type Lane, type LaneEvents } from './lane.js';
 import { Lanes } from './lanes.js';
 import { MirrorLane, type MirrorLimits } from './mirror.js';
@@ -180,7 +181,7 @@ export class Sequencer<S extends Suspicion = Suspicion> implements LaneEvents {
 
   /** Notes the keys that the operation holds while there are several lanes, and the clients that it may wake. */
   hold(operation: Operation, lane: Carrier, keys: readonly string[], writes = operation.follow === WRITE): void {
-    const locks = this.lanes[lane.server.side].locks(operation.db);
+    const locks = this.locksOf(lane, operation.db);
     if (!locks.active) return;
     if (locks.tracking) {
       operation.held = keys;
@@ -192,8 +193,18 @@ export class Sequencer<S extends Suspicion = Suspicion> implements LaneEvents {
     if (woken.size > 0) operation.wakeup = new Wakeup(locks, lane.server, keys, woken, elementsOf(operation));
   }
 
+  /** The locks of a database at the lane's server. */
+  locksOf(lane: Carrier, db: number): KeyLocks {
+    return this.lanes[lane.server.side].locks(db);
+  }
+
+  /** Returns a private lane for the next client. */
+  giveBack(lane: Lane): void {
+    this.lanes[lane.server.side].giveBack(lane);
+  }
+
   #release(operation: Operation): void {
-    this.lanes[operation.lane!.server.side].locks(operation.db).release(operation.held!, operation.holdsToWrite);
+    this.locksOf(operation.lane!, operation.db).release(operation.held!, operation.holdsToWrite);
     operation.held = null;
   }
 

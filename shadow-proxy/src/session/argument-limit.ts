@@ -21,7 +21,7 @@ const isLimited = ({ side, traits: { version, isBefore70 } }: Server): boolean =
  * @returns whether it was refused
  */
 export function refusesArguments(context: CommandContext, spec: CommandSpec | undefined, isRetry: boolean): boolean {
-  const { servers } = context.clients.sequencer;
+  const { servers } = context.sequencer;
   const limited = SIDES.filter((side) => isLimited(servers[side]));
   if (limited.length === 1 && spec !== undefined && !isRetry)
     context.clients.support.tooLong(spec, context.parser, limited[0], LEAST_MAX_ARGUMENTS);

@@ -153,7 +153,7 @@ export class ClientLanes {
 
   /** Whether no other lane has commands on these keys in flight. If one has, the command at hand waits. */
   admits(lane: Lane, keys: readonly string[], writes: boolean): boolean {
-    const locks = this.of.clients.sequencer.lanes[lane.server.side].locks(lane.identity.db);
+    const locks = this.of.clients.sequencer.locksOf(lane, lane.identity.db);
     if (!locks.active) return true;
     // A write that wakes blocked clients reserves their other keys, too.
     return this.#admitsOrWaits(locks, lane, writes ? locks.withWoken(keys) : keys, writes);

@@ -1,4 +1,5 @@
 /** What a handler may use to answer the command at hand. */
+import type { Sequencer } from '../pipeline/sequencer.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Operation, Sink } from '../pipeline/operation.js';
 import type { RequestParser } from '../resp/request.js';
@@ -18,6 +19,8 @@ export interface CommandContext extends Sink {
   readonly client: ClientState;
   /** The clients of the shard, and what they share. */
   readonly clients: Clients;
+  /** The order of all operations of the shard. */
+  readonly sequencer: Sequencer;
   /** The arguments of the command at hand, and where they are in the read buffer. */
   readonly parser: RequestParser;
   /** Decides when the client is read further. */

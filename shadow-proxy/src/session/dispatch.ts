@@ -40,10 +40,9 @@ const refused: Interceptor = (context, spec) => {
 };
 
 const secondWriter: Interceptor = (context, spec, isRetry) =>
-  context.clients.sequencer.router.pinsOtherRegion && takeSecondWriter(context, spec, isRetry);
+  context.sequencer.router.pinsOtherRegion && takeSecondWriter(context, spec, isRetry);
 
-const regional: Interceptor = (context, spec) =>
-  context.clients.sequencer.router.rewrites && takeRegional(context, spec);
+const regional: Interceptor = (context, spec) => context.sequencer.router.rewrites && takeRegional(context, spec);
 
 /** Only counts: it takes no command. */
 const counting: Interceptor = (context, spec, isRetry) => {

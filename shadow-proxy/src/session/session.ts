@@ -13,6 +13,7 @@
  *
  * Handlers know CommandContext only.
  */
+import type { Sequencer } from '../pipeline/sequencer.js';
 import type { Connect } from '../io/client-socket.js';
 import { Outbox } from '../io/outbox.js';
 import { after, clearTimer, nextTurn } from '../io/timers.js';
@@ -58,6 +59,7 @@ export function accept(clients: Clients, connect: Connect, viaReplica: boolean):
 export class Session implements CommandContext, ConnectedClient {
   readonly client: ClientState;
   readonly clients: Clients;
+  readonly sequencer: Sequencer;
   readonly parser = new RequestParser();
   readonly flow: Flow;
   readonly lanes: ClientLanes;
@@ -73,6 +75,7 @@ export class Session implements CommandContext, ConnectedClient {
   constructor(connect: Connect, clients: Clients, viaReplica = false) {
     const socket = connect((chunk, start, end) => this.#data(chunk, start, end));
     this.clients = clients;
+    this.sequencer = clients.sequencer;
     this.client = new ClientState(clients.nextId(), socket, () => this.lanes.reidentified(), viaReplica);
     this.#outbox = new Outbox(clients.sequencer.turn, socket);
     this.lanes = new ClientLanes(this);

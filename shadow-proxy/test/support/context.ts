@@ -216,11 +216,13 @@ export class FakeClient implements CommandContext, ConnectedClient {
   ended = false;
   destroyed = false;
   readonly #backlog: Buffer[] = [];
+  readonly sequencer: Sequencer;
 
   constructor(
     readonly clients: Clients,
     readonly fake: FakeProxy,
   ) {
+    this.sequencer = clients.sequencer;
     this.client = new ClientState(clients.nextId(), this.socket as unknown as Socket, () => this.lanes.reidentified());
     this.lanes = new ClientLanes(this);
     // eslint-disable-next-line @typescript-eslint/no-this-alias

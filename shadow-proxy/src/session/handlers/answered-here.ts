@@ -50,7 +50,7 @@ const auth: Handler = (context) => {
 
 /** Resolves to the server's refusal, or null. */
 async function login(context: CommandContext, credentials: Credentials, named: boolean): Promise<Buffer | null> {
-  const { sequencer } = context.clients;
+  const { sequencer } = context;
   const side = sequencer.router.default.position.keylessRule.authority;
   const args = named ? [credentials.username!, credentials.password] : [credentials.password];
   const login = new Login(credentials);
@@ -247,7 +247,7 @@ const discard: Handler = (context) => {
  * decides whether this user may.
  */
 const kill: Handler = (context) => {
-  const { servers, router } = context.clients.sequencer;
+  const { servers, router } = context.sequencer;
   const { authority } = router.default.position.keylessRule;
   const command = argumentsOf(context.command);
   const ask = async (side: Side): Promise<Reply> => servers[side].askAs(context.client.credentials, ...command);

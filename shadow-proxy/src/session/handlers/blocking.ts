@@ -64,7 +64,7 @@ export function block(context: CommandContext, spec: CommandSpec): void {
   const blocked = known instanceof BlockingCommand ? known : new BlockingCommand(context, spec, route.rule.authority);
   client.blocks(blocked);
   if (blocked.isOver) return blocked.timeOut();
-  const follow = route.keys > 0 ? followOf(context.clients.sequencer, spec, route.rule, route.mixed) : NOTHING;
+  const follow = route.keys > 0 ? followOf(context.sequencer, spec, route.rule, route.mixed) : NOTHING;
   if (!blocked.attempt(route, follow))
     void blocked.send({ workload: route.workload, rule: route.rule, follow, mixed: route.mixed });
 }
@@ -110,9 +110,9 @@ export class BlockingCommand implements BlockedCommand {
     // The parser's buffer will be reused for the client's next bytes.
     this.#frame = Buffer.from(context.command);
     this.#args = argumentsOf(this.#frame);
-    this.#keys = context.clients.sequencer.keys.ids(this.#frame, 0);
+    this.#keys = context.sequencer.keys.ids(this.#frame, 0);
     this.#time = new BlockTime(this.#frame, this.#args, spec.blocking!);
-    const { servers } = context.clients.sequencer;
+    const { servers } = context.sequencer;
     // Clients would miss the command once they have left the proxy: count it.
     const lacks = otherSide(authority);
     if (this.#time.isCutByKeydb && servers[lacks].traits.isKeydb)
@@ -143,7 +143,7 @@ export class BlockingCommand implements BlockedCommand {
 
   /** Notes in the journal the keys that the command may change at any moment. */
   note(): void {
-    if (this.#lane !== null && this.#writes) this.context.clients.sequencer.suspects.note(this.#db, this.#frame, 0);
+    if (this.#lane !== null && this.#writes) this.context.sequencer.suspects.note(this.#db, this.#frame, 0);
   }
 
   /** Whether a stage change of the workload concerns the command. */
@@ -153,7 +153,7 @@ export class BlockingCommand implements BlockedCommand {
 
   #workloadOf(key: string): Workload {
     const bytes = Buffer.from(key, 'latin1');
-    return this.context.clients.sequencer.router.match(bytes, 0, bytes.length);
+    return this.context.sequencer.router.match(bytes, 0, bytes.length);
   }
 
   /** Tries the command without blocking. @returns whether it was sent, or waits to be */
@@ -231,7 +231,7 @@ export class BlockingCommand implements BlockedCommand {
     context.flow.holdOpen(false);
     let lane: Lane;
     try {
-      lane = await context.clients.sequencer.lanes[route.rule.authority].borrow(context.client.identity);
+      lane = await context.sequencer.lanes[route.rule.authority].borrow(context.client.identity);
     } catch (problem) {
       return this.#failed(problem as Error);
     }
@@ -249,7 +249,7 @@ export class BlockingCommand implements BlockedCommand {
 
   /** Whether the stages and the lane are still those that the command was prepared for. */
   #ready(lane: Lane, { rule }: BlockingRoute): boolean {
-    const now = routeKeys(this.context.clients.sequencer.router, this.spec, this.context.parser);
+    const now = routeKeys(this.context.sequencer.router, this.spec, this.context.parser);
     return !this.#abandoned && !lane.closed && now !== null && now.rule === rule;
   }
 
@@ -258,11 +258,11 @@ export class BlockingCommand implements BlockedCommand {
     const { spec } = this;
     const lockRequest = this.#queued?.lockRequest ?? null;
     this.#queued = null;
-    if (this.context.clients.sequencer.blocked || !this.#ready(lane, route)) return this.#later(lane, route);
+    if (this.context.sequencer.blocked || !this.#ready(lane, route)) return this.#later(lane, route);
     // XREAD takes nothing: no client waits for it, and the reply that wakes it has no place in the order, and is not
     // compared.
     if (route.follow !== WRITE) return this.#submit(lane, route, null, null);
-    const lanes = this.context.clients.sequencer.lanes[lane.server.side];
+    const lanes = this.context.sequencer.lanes[lane.server.side];
     const locks = lanes.locks(this.#db);
     const destination = spec.name === 'blmove' || spec.name === 'brpoplpush' ? (this.#keys[1] ?? null) : null;
     const blockedClient: BlockedClient = {
@@ -312,9 +312,9 @@ export class BlockingCommand implements BlockedCommand {
     wakeup: Wakeup | null,
   ): void {
     const { context, spec } = this;
-    const { sequencer } = context.clients;
+    const { sequencer } = context;
     const db = this.#db;
-    const locks = sequencer.lanes[lane.server.side].locks(db);
+    const locks = sequencer.locksOf(lane, db);
     const operation = new Operation(
       this.#time.frameNow(this.#nothing !== null),
       0,
@@ -394,7 +394,7 @@ export class BlockingCommand implements BlockedCommand {
 
   /** Replicates what the command took. This may happen while another client's write is answered: that must not fail. */
   #follow(followUp: Operation, reply: Buffer, ordered: boolean): void {
-    const { effects, failures, suspects } = this.context.clients.sequencer;
+    const { effects, failures, suspects } = this.context.sequencer;
     try {
       effects.woken(followUp, reply, ordered);
     } catch (thrown) {
@@ -468,7 +468,7 @@ export class BlockingCommand implements BlockedCommand {
   }
 
   #retry(lane: Lane, wait: (retry: () => void) => void): void {
-    this.context.clients.sequencer.lanes[lane.server.side].giveBack(lane);
+    this.context.sequencer.giveBack(lane);
     if (this.#abandoned) this.#end();
     else this.#retryWhen(wait);
   }
@@ -506,8 +506,7 @@ export class BlockingCommand implements BlockedCommand {
 
   /** Returns the lane for the next client, once no CLIENT UNBLOCK is on its way that could hit that client. */
   #free(lane: Lane): void {
-    const { lanes } = this.context.clients.sequencer;
-    const giveBack = (): void => lanes[lane.server.side].giveBack(lane);
+    const giveBack = (): void => this.context.sequencer.giveBack(lane);
     if (this.#unblocking === null) giveBack();
     else void this.#unblocking.then(giveBack);
   }
@@ -522,7 +521,7 @@ export class BlockingCommand implements BlockedCommand {
       this.#later(lane, route);
     } else if (this.#lane === null) this.#end();
     else {
-      const locks = this.context.clients.sequencer.lanes[this.#lane.server.side].locks(this.#db);
+      const locks = this.context.sequencer.locksOf(this.#lane, this.#db);
       if (this.spec.write) this.#reservation = locks.reserve(this.#keys);
       this.#unblock().catch((problem: unknown) => this.context.failed(problem));
     }

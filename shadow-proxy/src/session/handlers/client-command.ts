@@ -44,7 +44,7 @@ const setName = (context: CommandContext): Answer => {
   const refusal = refusalOfName(name);
   if (refusal !== null) return { reply: () => error(refusal) };
   return {
-    instead: ['CLIENT', 'SETNAME', context.clients.sequencer.servers.source.name],
+    instead: ['CLIENT', 'SETNAME', context.sequencer.servers.source.name],
     reply: () => {
       context.client.rename(name);
       return OK;

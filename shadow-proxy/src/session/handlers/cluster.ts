@@ -263,7 +263,7 @@ function keysInSlot(context: CommandContext, spec: CommandSpec, face: ClusterFac
   if (context.parser.argc > 3 && limit === null) return context.refuse('ERR Invalid number of keys');
   // As in Redis, a node counts the keys of its own slots only.
   if (!face.isMine(slot)) return context.reply(limit === null ? integer(0) : array([]));
-  const { router, servers } = context.clients.sequencer;
+  const { router, servers } = context.sequencer;
   if (servers[router.default.position.keylessRule.authority].identity?.mode === 'cluster') plain(context, spec);
   else answerSlot(context, slot, limit);
 }

@@ -18,7 +18,7 @@ export const databaseOf = (text: string): number | null => (/^(0|[1-9]\d{0,8})$/
  * database, its own error answers.
  */
 export function refusalOfDatabases(context: CommandContext, { name }: CommandSpec): string | null {
-  const { router, servers } = context.clients.sequencer;
+  const { router, servers } = context.sequencer;
   if (!NAMING.has(name) || !router.mirrors) return null;
   const { authority } = router.default.position.keylessRule;
   const other = otherSide(authority);

@@ -82,7 +82,7 @@ export function refusalOfEveryKey(
  */
 export function mayBegin(context: CommandContext): boolean {
   if (context.lanes.inFlight > 0) context.flow.retryWhen('idle');
-  else if (context.clients.sequencer.router.positions.some(({ held }) => held)) context.flow.retryWhen('open');
+  else if (context.sequencer.router.positions.some(({ held }) => held)) context.flow.retryWhen('open');
   else return true;
   return false;
 }

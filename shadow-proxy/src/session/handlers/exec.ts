@@ -53,7 +53,7 @@ export class Exec {
     if (!this.#place(plan)) return;
     const scripts = plan.commands.filter(({ spec }) => spec.handling === 'script');
     if (!scripts.every(({ spec, frame }) => prepared(context, spec, frame, plan.authority))) return;
-    const { sequencer } = context.clients;
+    const { sequencer } = context;
     const hides = scripts.some(({ spec, frame }) => hiddenBy(sequencer, spec, frame, plan.authority) === 'writes');
     if (hides || plan.keys.size > 1 || plan.commands.some(leavesDatabase)) {
       if (mayBegin(context)) this.#runAlone(plan, hides);
@@ -79,7 +79,7 @@ export class Exec {
     const { context } = this;
     const own = context.lanes.to(side);
     if (own === null || db === context.client.db) return own;
-    const lanes = context.clients.sequencer.lanes[side];
+    const lanes = context.sequencer.lanes[side];
     const identity = { ...context.client.identity, db };
     const there = lanes.get(identity);
     if (there === undefined || there.closed) context.lanes.retryOn(lanes.open(identity));
@@ -118,7 +118,7 @@ export class Exec {
    */
   #reaches(side: Side, db: number): boolean {
     const { context } = this;
-    const lanes = context.clients.sequencer.lanes[side];
+    const lanes = context.sequencer.lanes[side];
     const identity = { ...context.client.identity, db };
     const lane = lanes.get(identity);
     if (lane !== undefined && !lane.closed) return true;
@@ -248,7 +248,7 @@ export class Exec {
   /** The lanes to the databases in which the transaction has keys. Keys that have expired there are removed. */
   async #lanesOf({ commands, authority, keys }: ExecPlan): Promise<Map<number, Lane>> {
     const { context } = this;
-    const { sequencer } = context.clients;
+    const { sequencer } = context;
     const found = new Map<number, Lane>();
     for (const db of keys.keys())
       found.set(db, await sequencer.lanes[authority].open({ ...context.client.identity, db }));

@@ -11,8 +11,7 @@ const MINUS = '-'.charCodeAt(0);
  */
 export const noting = (context: CommandContext): Sink => ({
   answered: (operation, buffer, start, end) => {
-    if (buffer[start] !== MINUS)
-      context.clients.sequencer.scripts.accepted(argumentsOf(operation.frame, operation.start));
+    if (buffer[start] !== MINUS) context.sequencer.scripts.accepted(argumentsOf(operation.frame, operation.start));
     context.answered(operation, buffer, start, end);
   },
   lost: (operation, reason) => context.lost(operation, reason),

@@ -59,7 +59,7 @@ export function answerOwned(context: CommandContext, spec: CommandSpec, side: Si
   const { name } = spec;
   const answer = ANSWERS[name] as Answer | undefined;
   if (answer === undefined || context.parser.argc > 1) return false;
-  context.clients.counts.sent(spec, context.clients.sequencer.router.default);
+  context.clients.counts.sent(spec, context.sequencer.router.default);
   begin(context, side, name, (borrowed) => answer(context, borrowed, owned));
   return true;
 }
@@ -100,7 +100,7 @@ async function ask(
   name: string,
   answer: (borrowed: BorrowedConnection) => Promise<Buffer>,
 ): Promise<Buffer> {
-  const server = context.clients.sequencer.servers[side];
+  const server = context.sequencer.servers[side];
   try {
     const reply = await server.askAs(context.client.credentials, name);
     if (isError(reply)) return error(text(reply));

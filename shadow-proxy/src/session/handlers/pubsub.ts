@@ -182,7 +182,7 @@ export class Subscriptions implements Subscribed, Subscriber {
   }
 
   workloadOf(kind: Kind, name: Buffer): Workload {
-    const { router } = this.context.clients.sequencer;
+    const { router } = this.context.sequencer;
     return kind === 'pattern' ? router.channelPattern(name.toString()) : router.channel(name, 0, name.length);
   }
 
@@ -190,7 +190,7 @@ export class Subscriptions implements Subscribed, Subscriber {
   get #someSide(): Side {
     return (
       SIDES.find((side) => this.links[side] !== null) ??
-      this.context.clients.sequencer.router.default.position.keylessRule.authority
+      this.context.sequencer.router.default.position.keylessRule.authority
     );
   }
 
@@ -229,7 +229,7 @@ export class Subscriptions implements Subscribed, Subscriber {
   /** Opens a connection to the server for this client. @throws as `Link.open`, and if the client has disconnected */
   async open(side: Side): Promise<Link> {
     const { context } = this;
-    const link = await Link.open(context.clients.sequencer.servers[side], context.client.identity, {
+    const link = await Link.open(context.sequencer.servers[side], context.client.identity, {
       message: (buffer, start, end) => this.#pass(buffer, start, end),
       // The client sees a closed connection, as if it had lost the server itself.
       lost: (lost) => {

@@ -30,7 +30,7 @@ import type { CommandContext } from '../context.js';
 
 /** Takes the command at hand if it works on such a workload. @returns false if another handler answers it */
 export function takeRegional(context: CommandContext, spec: CommandSpec): boolean {
-  const { router } = context.clients.sequencer;
+  const { router } = context.sequencer;
   const { workload, beside } = rewrittenIn(router, spec, context.parser);
   if (workload === null) return refuseHidden(context, spec);
   const name = spec.name.replace('|', ' ').toUpperCase();
@@ -76,7 +76,7 @@ export function rewrittenIn(
  * counter.
  */
 function refuseHidden(context: CommandContext, spec: CommandSpec): boolean {
-  const { sequencer } = context.clients;
+  const { sequencer } = context;
   const workload = sequencer.router.workloads.find(({ isRewritten: rewrites }) => rewrites);
   if (workload === undefined || (spec.handling !== 'script' && spec.handling !== 'exclusive') || spec.aboutCode)
     return false;
@@ -182,7 +182,7 @@ async function refusalOf(
   commands: readonly Buffer[],
   workload: Workload,
 ): Promise<Buffer | null> {
-  const { sequencer } = context.clients;
+  const { sequencer } = context;
   const { db, protocol } = context.client;
   const replies = await new Promise<Buffer>((resolve, reject) => {
     const operation = (frame: Buffer, sink: Sink): Operation =>

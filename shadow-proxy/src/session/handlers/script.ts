@@ -52,7 +52,7 @@ export function takeScript(context: CommandContext, spec: CommandSpec, route: Ro
  * what the mirror gets. The client waits meanwhile.
  */
 export function prepared(context: CommandContext, spec: CommandSpec, frame: Buffer, side: Side): boolean {
-  const { sequencer } = context.clients;
+  const { sequencer } = context;
   const isMirrored = !spec.readOnlyScript && sequencer.router.mirrors;
   const learning = isMirrored ? sequencer.servers[side].privileges.learn(context.client.credentials) : null;
   if (learning !== null) {
@@ -67,7 +67,7 @@ export function prepared(context: CommandContext, spec: CommandSpec, frame: Buff
 }
 
 function isKnown(context: CommandContext, spec: CommandSpec, frame: Buffer, side: Side): boolean {
-  const { servers, scripts } = context.clients.sequencer;
+  const { servers, scripts } = context.sequencer;
   const server = servers[side];
   const args = argumentsOf(frame);
   if (args.length < 3 || !server.traits.supported.knows(spec)) return true;

@@ -41,7 +41,7 @@ interface SecondWrite {
 }
 
 function secondWriteOf(context: CommandContext, spec: CommandSpec): SecondWrite | null {
-  const { sequencer } = context.clients;
+  const { sequencer } = context;
   const { router, scripts, table } = sequencer;
   const isScript = spec.handling === 'script';
   if ((!spec.write && !isScript) || spec.readOnlyScript || spec.aboutCode) return null;

@@ -14,7 +14,7 @@ import type { CommandContext } from '../context.js';
  * instead.
  */
 export function sendProbed(context: CommandContext, operation: Operation, lane: Lane, probe: Buffer): void {
-  const { sequencer } = context.clients;
+  const { sequencer } = context;
   const { frame, start, end, spec, workload, db, protocol } = operation;
   operation.lane = lane;
   const asked: Sink = {
@@ -53,7 +53,7 @@ export function sendInside(
   shape: ((reply: Buffer) => Buffer) | null,
 ): void {
   const { frame, start, end, workload, db, protocol } = operation;
-  const { sequencer } = context.clients;
+  const { sequencer } = context;
   const own = (bytes: Buffer, sink: Sink): Operation =>
     new Operation(bytes, 0, bytes.length, sink, undefined, workload, db, protocol, NOTHING);
   let refusal: Buffer | null = null;

@@ -34,7 +34,7 @@ export interface Part {
 
 /** Splits the command at hand; the client is idle and held. */
 export function submitSplit(context: CommandContext, spec: CommandSpec): void {
-  const { sequencer } = context.clients;
+  const { sequencer } = context;
   const { identity } = context.client;
   const failed = (problem: Error): void => context.lanes.failed(problem);
   const lockRequests = new Map<KeyLocks, LockRequest>();
@@ -86,7 +86,7 @@ const idsOf = (part: Part): string[] => part.keys.map((key) => key.toString('lat
  * commands are rewritten.
  */
 function partsOf(context: CommandContext): Part[] | 'rewritten' | null {
-  const { router } = context.clients.sequencer;
+  const { router } = context.sequencer;
   const parts = new Map<Side, Part>();
   for (let i = 1; i < context.parser.argc; i++) {
     const key = context.argument(i);

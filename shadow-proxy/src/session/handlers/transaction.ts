@@ -96,7 +96,7 @@ export class Transaction implements OpenTransaction {
     if (spec.name === 'save' && !this.#authorityIsKeydb) return refuseInMulti(context, 'save');
     const loads = spec.name === 'script|load';
     // The text is kept for the other server, which may have to run it.
-    if (loads) context.clients.sequencer.scripts.learn(context.argument(2));
+    if (loads) context.sequencer.scripts.learn(context.argument(2));
     const everyKey = isAboutEveryKey(spec);
     const runsAlone = spec.name === 'move' || (everyKey && spec.name !== 'swapdb');
     const keepsOut = (spec.handling === 'exclusive' && !runsAlone) || (spec.handling === 'broadcast' && !loads);
@@ -107,7 +107,7 @@ export class Transaction implements OpenTransaction {
     const refused = refusalOfDatabases(context, spec) ?? (everyKey ? refusalOfEveryKey(context.clients, spec) : null);
     if (refused !== null) return context.refuse(refused);
     if (isKeyed(spec)) {
-      const { router, counters } = context.clients.sequencer;
+      const { router, counters } = context.sequencer;
       const route = routeKeys(router, spec, parser);
       if (route !== null) counters.addSpanning(route.spanning);
       if (route !== null && route.keys > 0) {
@@ -134,7 +134,7 @@ export class Transaction implements OpenTransaction {
 
   /** KeyDB queues SAVE, as Redis before 7.0 does. */
   get #authorityIsKeydb(): boolean {
-    const { router, servers } = this.context.clients.sequencer;
+    const { router, servers } = this.context.sequencer;
     return servers[this.#authority ?? router.default.position.keylessRule.authority].traits.isKeydb;
   }
 

@@ -23,7 +23,7 @@ const MINUS = '-'.charCodeAt(0);
  */
 export function unknown(context: CommandContext, isRetry: boolean): void {
   const { client } = context;
-  const { servers, router, table, counters } = context.clients.sequencer;
+  const { servers, router, table, counters } = context.sequencer;
   const { authority } = router.default.position.keylessRule;
   const word = (index: number): string =>
     context.argument(index).subarray(0, MAX_NAME).toString('latin1').toLowerCase();

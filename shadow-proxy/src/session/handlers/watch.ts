@@ -80,7 +80,7 @@ export class Watch implements Watching {
    */
   exec(transaction: PlacedTransaction, db: number, done: ExecCallback): boolean {
     const { context, lane } = this;
-    const { sequencer } = context.clients;
+    const { sequencer } = context;
     const lanes = sequencer.lanes[lane.server.side];
     const locks = lanes.locks(db);
     const all = locks.withWoken(transaction.keys);
@@ -157,13 +157,13 @@ export class Watch implements Watching {
     const { db, protocol } = lane.identity;
     const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, protocol, NOTHING);
     if (first) lane.first(operation);
-    context.clients.sequencer.submit(operation, lane);
+    context.sequencer.submit(operation, lane);
   }
 
   /** Returns the lane for the next client. @param reply EXEC's: after an error the keys may still be watched */
   giveBack(reply?: Buffer): void {
     if (reply?.[0] === MINUS && !this.lane.closed) this.#send(UNWATCH, IGNORED, true);
-    this.context.clients.sequencer.lanes[this.lane.server.side].giveBack(this.lane);
+    this.context.sequencer.giveBack(this.lane);
   }
 }
 
@@ -206,7 +206,7 @@ export function watch(context: CommandContext): void {
 
 /** The workloads of the command's keys. */
 function workloadsOf(context: CommandContext): Set<Workload> {
-  const { router } = context.clients.sequencer;
+  const { router } = context.sequencer;
   const found = new Set<Workload>();
   for (let i = 1; i < context.parser.argc; i++) {
     const key = context.argument(i);

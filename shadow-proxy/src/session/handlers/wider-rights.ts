@@ -14,7 +14,7 @@ export function takeWiderRight(context: CommandContext, spec: CommandSpec, check
   const { client } = context;
   // EXEC checks the queued commands: the stage may change until then.
   if (client.transaction !== null || context.mustLogIn || !mayDiffer(context)) return false;
-  const { router, servers } = context.clients.sequencer;
+  const { router, servers } = context.sequencer;
   if (router.oneAuthority && router.default.position.keylessRule.authority === 'source') return false;
   if (servers.target.privileges.mayUseAllKeys(client.credentials)) return false;
   const authority = authorityOf(context, spec);
@@ -55,7 +55,7 @@ export function refusedRight(
 ): string | Promise<unknown> | null {
   if (authority !== 'target' || !mayDiffer(context)) return null;
   const { credentials } = context.client;
-  const { privileges } = context.clients.sequencer.servers.target;
+  const { privileges } = context.sequencer.servers.target;
   if (privileges.mayUseAllKeys(credentials)) return null;
   const refusal = refusalOf(context, check, frame);
   return refusal === null ? null : (privileges.learn(credentials) ?? refusal);
