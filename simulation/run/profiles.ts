@@ -466,7 +466,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     ),
     profile(
       'shared',
-      { leave: 200 },
+      { leave: 200, cut: 200, verify: 100, backfill: 150 },
       {
         mix: { ...UNFOLLOWED, scripts: 0, pairs: 15, databases: 2 },
         ...{
