@@ -23,6 +23,7 @@ export const COPY: readonly Fault[] = [
     from: 'return swaps.ids.numberOf(id);',
     to: 'return id;',
     tests: ['copy/swapdb'],
+    profile: 'swapped-copies',
   },
   {
     id: 'a-copy-of-an-expired-key-lives-for-ever',

@@ -386,6 +386,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'else if (this.#timer === undefined) this.#timer = after(',
     to: 'else clearTimer(this.#timer), this.#timer = after(',
     tests: UNIT,
+    profile: 'lanes',
   },
   {
     id: 'a-batch-is-sent-one-late',
