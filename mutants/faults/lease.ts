@@ -167,6 +167,7 @@ export const OWNERS: readonly Fault[] = [
     from: 'async () => other.held && (',
     to: 'async () => false && (',
     tests: ownership,
+    profile: 'standbys',
   },
   {
     id: 'the-other-server-vouches-where-nobody-needs-it',
