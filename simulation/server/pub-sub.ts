@@ -41,8 +41,7 @@ const message = (words: readonly string[], protocol: Protocol): string =>
 function publish(server: State, channel: string, text: string): number {
   let count = 0;
   const send = (client: Client, words: readonly string[]): void => {
-    client.push(message(words, client.protocol));
-    server.flushLater(client);
+    client.pushLater(message(words, client.protocol));
     count++;
   };
   for (const client of server.clients.values())

@@ -284,6 +284,11 @@ export class Client {
     if (!this.closed) this.out += text;
   }
 
+  pushLater(text: string): void {
+    this.push(text);
+    this.server.flushLater(this);
+  }
+
   watch(key: string): void {
     const { database } = this;
     if (this.watched.some((each) => each.database === database && each.key === key)) return;

@@ -3,29 +3,34 @@
  * database, as one push after each command. A flush is a push of its own, with null.
  */
 import { bulk } from './reply.js';
-import type { Client } from './state.js';
+
+/** A client, as far as this part needs it. */
+interface Tracked {
+  /** Sends what comes without a command, once the command at hand is over. */
+  pushLater(text: string): void;
+}
 
 const PUSH = `>2\r\n${bulk('invalidate')}`;
 
 export class Tracking {
   /** How many messages were sent. */
   sent = 0;
-  readonly #clients = new Set<Client>();
+  readonly #clients = new Set<Tracked>();
   #changed = new Set<string>();
 
   get count(): number {
     return this.#clients.size;
   }
 
-  has(client: Client): boolean {
+  has(client: Tracked): boolean {
     return this.#clients.has(client);
   }
 
-  start(client: Client): void {
+  start(client: Tracked): void {
     this.#clients.add(client);
   }
 
-  stop(client: Client): void {
+  stop(client: Tracked): void {
     this.#clients.delete(client);
   }
 
@@ -49,8 +54,7 @@ export class Tracking {
   #push(message: string): void {
     for (const client of this.#clients) {
       this.sent++;
-      client.push(message);
-      client.server.flushLater(client);
+      client.pushLater(message);
     }
   }
 }
