@@ -96,7 +96,8 @@ export class Clients {
   /** Tests lower these. */
   textLimits: TextLimits = TEXT_LIMITS;
   readonly #sharedSource: boolean;
-  readonly #onFailure: ClientsOptions['onFailure'];
+  /** Tests replace it. */
+  readonly onFailure: ClientsOptions['onFailure'];
   #nextId = 1;
 
   constructor({ bounds, sharedSource, ...options }: ClientsOptions) {
@@ -110,7 +111,7 @@ export class Clients {
     this.readShares = options.readShares;
     this.foreignKeys = options.foreignKeys;
     this.#sharedSource = sharedSource;
-    this.#onFailure = options.onFailure;
+    this.onFailure = options.onFailure;
     this.support = new Support(sequencer);
     this.limits = new ClientLimits(this.sessions, bounds);
     for (const side of SIDES) {
@@ -127,7 +128,7 @@ export class Clients {
    * flight.
    */
   failed(session: ConnectedClient, problem: unknown): void {
-    this.#onFailure(problem instanceof Error ? problem : new Error(String(problem)), session.client);
+    this.onFailure(problem instanceof Error ? problem : new Error(String(problem)), session.client);
     this.limits.close(session, 'failure');
   }
 
