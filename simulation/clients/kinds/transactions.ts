@@ -4,6 +4,7 @@ import type { Command, Draw } from '../draw.js';
 import { HASH } from './hashes.js';
 import { anyKey, large, several } from './keys.js';
 import { blocking, LIST } from './lists.js';
+import { lock, script } from './scripts.js';
 import { SET } from './sets.js';
 import { SORTED_SET } from './sorted-sets.js';
 import { STREAM } from './streams.js';
@@ -24,6 +25,10 @@ const INSIDE: readonly ((draw: Draw) => Command)[] = [
   several,
   // Does not block in a transaction.
   blocking,
+  script,
+  lock,
+  // The proxy answers the second one.
+  (draw) => draw.pick(draw.of(['PUBLISH', 'ch2', draw.value()]), draw.of(['CLIENT', 'GETNAME'])),
   // Mostly of the wrong type: an error among the replies of EXEC.
   (draw) => draw.form(draw.random.pick([STRING, LIST, HASH]), anyKey(draw)),
 ];
