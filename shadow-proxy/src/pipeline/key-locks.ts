@@ -53,10 +53,10 @@ export interface PendingWakeup {
 /** What a woken client took. */
 export interface WakeupEffect {
   /**
-   * Effects of different domains may be sent in any order. Effects of domain `*` have the server's order, which is
-   * unknown.
+   * Effects without a domain in common may be sent in any order. Those with one have the server's order, which is
+   * unknown; null: a domain in common with every other effect.
    */
-  readonly domain: string;
+  readonly domains: readonly string[] | null;
   /**
    * Sends the effect to the mirror.
    * @param ordered whether the order among the clients that were woken together is known, or does not matter

@@ -124,12 +124,7 @@ export class Wakeup implements PendingWakeup, Wakes {
     this.locks.withheld -= this.#effects.length + (this.#writerEffect === null ? 0 : 1);
     this.#writerEffect?.replicate(true);
     for (const effect of this.#effects)
-      effect.replicate(
-        this.#effects.every(
-          (other) =>
-            other === effect || (other.domain !== '*' && effect.domain !== '*' && other.domain !== effect.domain),
-        ),
-      );
+      effect.replicate(this.#effects.every((other) => other === effect || areApart(other, effect)));
     this.locks.releaseReservation(this.#reservation);
     for (const then of this.#then) then();
   }
@@ -156,3 +151,7 @@ export class Wakeup implements PendingWakeup, Wakes {
     }
   }
 }
+
+/** Whether both effects may be sent in any order. */
+const areApart = (one: WakeupEffect, other: WakeupEffect): boolean =>
+  one.domains !== null && other.domains !== null && !one.domains.some((domain) => other.domains!.includes(domain));

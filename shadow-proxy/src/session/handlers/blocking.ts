@@ -371,7 +371,7 @@ export class BlockingCommand implements BlockedCommand {
         settle(
           tookNothing
             ? null
-            : { domain: this.#domain(), replicate: (ordered) => this.#follow(followUp, reply, ordered) },
+            : { domains: this.#domains(), replicate: (ordered) => this.#follow(followUp, reply, ordered) },
         );
         this.#answered(reply);
       },
@@ -411,14 +411,13 @@ export class BlockingCommand implements BlockedCommand {
     return this.spec.name === 'xreadgroup' && createsConsumers && this.#attemptedAt !== side;
   }
 
-  /**
-   * The domain of the command's order: what two clients of different domains take may reach the mirror in any order.
-   */
-  #domain(): string {
-    if (this.spec.name === 'blmove' || this.spec.name === 'brpoplpush') return '*';
-    const group =
+  /** The domains of the command's order: its keys, each with the group that reads it. */
+  #domains(): readonly string[] | null {
+    if (this.spec.name === 'blmove' || this.spec.name === 'brpoplpush') return null;
+    const at =
       this.spec.name === 'xreadgroup' ? this.#args.findIndex((arg) => wordOf(arg).toUpperCase() === 'GROUP') : -1;
-    return `${this.#keys.join(' ')} ${group === -1 ? '' : this.#args[group + 1].toString('latin1')}`;
+    const group = at === -1 ? '' : this.#args[at + 1].toString('latin1');
+    return this.#keys.map((key) => `${key} ${group}`);
   }
 
   #answered(reply: Buffer): void {

@@ -32,9 +32,10 @@ const client = (...waitsOn: string[]): BlockedClient => ({
   unordered: false,
 });
 
-const took = (domain: string, log: string[]): WakeupEffect => ({
-  domain,
-  replicate: (ordered) => void log.push(`${domain} ${ordered ? 'in order' : 'in any order'}`),
+/** @param domains by their letters; `*` for all */
+const took = (domains: string, log: string[]): WakeupEffect => ({
+  domains: domains === '*' ? null : [...domains],
+  replicate: (ordered) => void log.push(`${domains} ${ordered ? 'in order' : 'in any order'}`),
 });
 
 const turns = async (): Promise<void> => {
@@ -97,7 +98,7 @@ test('a client that still blocks is not waited for; the server is asked after th
   assert.equal(over, true);
 });
 
-test('what was taken of one domain by several has no known order; of different domains it has', async () => {
+test('what several took has a known order only if they have no domain in common', async () => {
   for (const [domains, expected] of [
     [
       ['q', 'r'],
@@ -106,6 +107,10 @@ test('what was taken of one domain by several has no known order; of different d
     [
       ['q', 'q'],
       ['q in any order', 'q in any order'],
+    ],
+    [
+      ['qr', 'rq', 's'],
+      ['qr in any order', 'rq in any order', 's in order'],
     ],
     [
       ['q', '*'],
@@ -228,7 +233,7 @@ test('while a blocking command is on its way, the server is asked about it alone
   assert.equal(woken.wakeup, wakeup, 'the command may not have run when the server said so');
   const log: string[] = [];
   wakeup.settled(woken, took('*', log));
-  wakeup.settled(writer, { domain: '*', replicate: (ordered) => void log.push(ordered ? 'first' : 'in any order') });
+  wakeup.settled(writer, { domains: null, replicate: (ordered) => void log.push(ordered ? 'first' : 'in any order') });
   assert.deepEqual([log, locks.withheld, locks.reservedSince()], [['first', '* in order'], 0, []]);
 });
 
