@@ -24,7 +24,6 @@ export const LEASES: readonly Fault[] = [
     to: 'holder.idleS > SILENT_S &&',
     tests: lease,
     unseen: 'A standby takes over a second later, which is still within the 5 s that are promised.',
-    profile: 'standbys',
   },
   {
     id: 'a-pause-between-looks-is-not-seen',

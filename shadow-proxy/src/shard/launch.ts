@@ -140,6 +140,7 @@ export async function launch(
   const ownership = ownershipOf(plan, shardPlan, others, lose);
   const master = plan.sentinel?.masters.find(({ shard }) => shard === shardPlan.name);
   const watch = masters && master ? new SentinelWatch(masters, ownership, master) : null;
+  let isAcquired = false;
   try {
     const follower = new StateFollower(plan, shardPlan, peers, logger);
     let from: string | null;
@@ -148,6 +149,7 @@ export async function launch(
     } finally {
       await follower.stop();
     }
+    isAcquired = true;
     const launched = await start(ownership, plan, shardPlan, logger, {
       standby,
       ownFolder,
@@ -179,7 +181,7 @@ export async function launch(
     return { ...launched, stop, lost };
   } catch (error) {
     watch?.stop();
-    await release(ownership, plan, shardPlan, logger, { clean: false, ownFolder });
+    await release(ownership, plan, shardPlan, logger, { clean: false, ownFolder: ownFolder && isAcquired });
     throw error;
   }
 }
