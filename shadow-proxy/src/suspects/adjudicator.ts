@@ -92,10 +92,10 @@ const CRLF = Buffer.from('\r\n');
 
 export class Adjudicator implements Verdicts {
   #questions = 0;
-  /** Keys about which both servers are being asked, the number of questions, and that of writes since the first one. */
+  /** Keys about which both servers are being asked, and the number of questions. */
   readonly #asked = new Map<
     string,
-    { readonly db: number; readonly key: Buffer; readonly workload: Workload; questions: number; writes: number }
+    { readonly db: number; readonly key: Buffer; readonly workload: Workload; questions: number }
   >();
   /** How many lost connections may still run what is left in the server's receive buffers, by server. */
   readonly #burying = new Map<Server, number>();
@@ -119,12 +119,6 @@ export class Adjudicator implements Verdicts {
   /** Whether both servers are being asked if the key is equal. */
   asksAbout(id: string): boolean {
     return this.#asked.has(id);
-  }
-
-  /** A key has become a suspect because a client has written it, or may have. */
-  written(id: string): void {
-    const asked = this.#asked.get(id);
-    if (asked !== undefined) asked.writes++;
   }
 
   /** All keys about which the servers are being asked. */
@@ -460,9 +454,8 @@ export class Adjudicator implements Verdicts {
     for (const [i, id] of ids.entries()) {
       const asked = this.#asked.get(id);
       if (asked) asked.questions++;
-      else this.#asked.set(id, { ...keys[i], workload: operation.workload, questions: 1, writes: 0 });
+      else this.#asked.set(id, { ...keys[i], workload: operation.workload, questions: 1 });
     }
-    const writesBefore = ids.map((id) => this.#asked.get(id)!.writes);
     Promise.all(
       keys.map(async ({ db, key }) =>
         lifeOnBoth(sequencer, await this.#inDatabase(operation, db), key, () => watch.unplaced--),
@@ -472,8 +465,6 @@ export class Adjudicator implements Verdicts {
         const elapsedMs = monotonicMs() - now;
         const authorityEvicted = await lane.server.losses.hasEvicted();
         const mirrorEvicted = await sequencer.mirrorOf(operation).server.losses.hasEvicted();
-        // A write that is not replicated makes its keys suspects instead.
-        watch.written ||= ids.some((id, i) => this.#asked.get(id)!.writes !== writesBefore[i]);
         const { read, about } = readingOf(pair, answers);
         const verdicts = about.map((lives) =>
           judgeAbsence(read, {

@@ -22,7 +22,6 @@ interface Asking {
   /** How many differences have no verdict yet. */
   readonly undecided: number;
   asksAbout(id: string): boolean;
-  written(id: string): void;
   keysAsked(): Iterable<{ readonly db: number; readonly key: Buffer }>;
 }
 
@@ -84,7 +83,6 @@ export class SuspectTracker implements SuspectKeys {
     const workload = this.by.sequencer.router.match(key, 0, key.length);
     if (!workload.position.rule(key, 0, key.length).mirrorsWrites) return;
     if (this.chunked.size > 0) this.chunked.get(keyId(db, key))?.suspected(reason);
-    if (written === true && this.by.adjudicator.undecided > 0) this.by.adjudicator.written(keyId(db, key));
     this.by.suspects.mark(db, key, workload, reason, script, written);
   }
 
