@@ -10,7 +10,6 @@ const MOST_IN_A_SECOND = 20;
 const BACK_MS = 3_000;
 
 export class Dialling {
-  #upSince = 0;
   #downSince: number | null = null;
   #attempts: number[] = [];
   #isTooFast = false;
@@ -37,12 +36,11 @@ export class Dialling {
   problem(isConnected: boolean): string | null {
     const { now } = this.network.events;
     if (this.server.isUp && this.#downSince !== null) {
-      this.#upSince = now;
       this.#downSince = null;
       this.#attempts = [];
     } else if (!this.server.isUp) this.#downSince ??= now;
     if (this.#isTooFast) return `a server that is down is tried more than ${MOST_IN_A_SECOND} times a second`;
-    if (this.server.isUp && !isConnected && now - this.#upSince > BACK_MS)
+    if (this.server.isUp && !isConnected && now - this.server.startedAt > BACK_MS)
       return `the mirror is not connected ${BACK_MS / 1000} s after the start of its server`;
     return null;
   }

@@ -262,12 +262,11 @@ export class Scene {
     return this.#troubledUntil.get(seat) ?? 0;
   }
 
-  /** The group has another master: others learn it one after the other. */
+  /** The group has another master: others learn it one after the other, and never of an older one. */
   failedOver(group: Group): void {
-    const { address } = group.master;
-    this.say(`the ${group.name} is at ${address.host}`);
+    this.say(`the ${group.name} is at ${group.master.address.host}`);
     for (const { masters } of this.#sentinels)
-      this.later(this.random.between(0, LEARNED_MS), () => masters.set(group.name, address));
+      this.later(this.random.between(0, LEARNED_MS), () => masters.set(group.name, group.master.address));
     this.clusters.find((cluster) => cluster.group === group)?.changed(this.random.between(0, LEARNED_MS));
   }
 

@@ -13,6 +13,22 @@ import type { Carrier, Operation } from './operation.js';
 /** The authority's connection was lost before the command was answered: its result is unknown. */
 export const REPLY_LOST = 'reply-lost';
 
+/**
+ * Reasons of a write that the authority has run, or may have run, and that is not sent to the mirror: its keys are
+ * copied instead.
+ */
+export const NOT_SENT: ReadonlySet<string> = new Set([
+  'copy',
+  'derived',
+  'script',
+  'script-failed',
+  'unknown-command',
+  REPLY_LOST,
+]);
+
+/** The reason of a key that a write made from a suspect, on a mirror that was sent the write. */
+export const SPREAD = 'spread';
+
 /** A key with a chunked copy in progress: until the copy ends, the mirror has only part of the key. */
 export interface ChunkedCopy {
   /** The key became a suspect again, for another reason than the mirror's reply about the unfinished copy. */

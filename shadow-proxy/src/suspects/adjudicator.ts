@@ -35,7 +35,7 @@ import { pttlOf, type KeyLife } from '../resp/key-life.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { otherDatabase } from '../script/frame-keys.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
-import type { LostConnection, Verdicts } from '../pipeline/suspicion.js';
+import { SPREAD, type LostConnection, type Verdicts } from '../pipeline/suspicion.js';
 import type { Server } from '../upstream/server.js';
 
 export interface Finding {
@@ -92,10 +92,13 @@ const CRLF = Buffer.from('\r\n');
 
 export class Adjudicator implements Verdicts {
   #questions = 0;
-  /** Keys about which both servers are being asked, and the number of questions. */
+  /**
+   * Keys about which both servers are being asked, with the number of questions, and of writes that the mirror was not
+   * sent meanwhile.
+   */
   readonly #asked = new Map<
     string,
-    { readonly db: number; readonly key: Buffer; readonly workload: Workload; questions: number }
+    { readonly db: number; readonly key: Buffer; readonly workload: Workload; questions: number; writes: number }
   >();
   /** How many lost connections may still run what is left in the server's receive buffers, by server. */
   readonly #burying = new Map<Server, number>();
@@ -119,6 +122,11 @@ export class Adjudicator implements Verdicts {
   /** Whether both servers are being asked if the key is equal. */
   asksAbout(id: string): boolean {
     return this.#asked.has(id);
+  }
+
+  written(id: string): void {
+    const asked = this.#asked.get(id);
+    if (asked !== undefined) asked.writes++;
   }
 
   /** All keys about which the servers are being asked. */
@@ -212,7 +220,7 @@ export class Adjudicator implements Verdicts {
       this.#defer(pair, recomparison);
     } else if (verdict.kind === 'mismatch' && recomparison?.decides !== true && this.#suspectOperation(pair)) {
       // What the command read on the mirror may have been wrong: so may be what it wrote there.
-      if (pair.writes) this.#suspectWritten(pair, 'derived');
+      if (pair.writes) this.#suspectWritten(pair, SPREAD);
       this.#defer(pair, recomparison);
     } else if (verdict.kind === 'mismatch' && recomparison?.decides !== true && this.#showsUnnamed(pair)) {
       this.#suspectKeys(pair, 'inconclusive');
@@ -454,8 +462,9 @@ export class Adjudicator implements Verdicts {
     for (const [i, id] of ids.entries()) {
       const asked = this.#asked.get(id);
       if (asked) asked.questions++;
-      else this.#asked.set(id, { ...keys[i], workload: operation.workload, questions: 1 });
+      else this.#asked.set(id, { ...keys[i], workload: operation.workload, questions: 1, writes: 0 });
     }
+    const writesBefore = ids.map((id) => this.#asked.get(id)!.writes);
     Promise.all(
       keys.map(async ({ db, key }) =>
         lifeOnBoth(sequencer, await this.#inDatabase(operation, db), key, () => watch.unplaced--),
@@ -465,6 +474,9 @@ export class Adjudicator implements Verdicts {
         const elapsedMs = monotonicMs() - now;
         const authorityEvicted = await lane.server.losses.hasEvicted();
         const mirrorEvicted = await sequencer.mirrorOf(operation).server.losses.hasEvicted();
+        watch.written ||=
+          sequencer.suspects.isWhole(operation.workload) ||
+          ids.some((id, i) => this.#asked.get(id)!.writes !== writesBefore[i]);
         const { read, about } = readingOf(pair, answers);
         const verdicts = about.map((lives) =>
           judgeAbsence(read, {

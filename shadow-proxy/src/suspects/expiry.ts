@@ -198,6 +198,9 @@ export class Expiry implements ExpiryEdges {
     const { db } = about;
     const hash = this.#hash(db, buffer, start, end);
     if (this.#knows(hash) || this.#learning.has(hash)) return;
+    // A script of another workload, which runs at another server, may name the key.
+    const rule = this.sequencer.router.match(buffer, start, end).position.rule(buffer, start, end);
+    if (!rule.mirrorsWrites || rule.authority !== lane.server.side) return;
     if (!lane.mayAskLife) return this.#failed(hash);
     const key = Buffer.from(buffer.subarray(start, end));
     this.#learning.add(hash);

@@ -12,7 +12,7 @@ import { keyId, type Suspect, type Suspects } from './suspects.js';
 import { argumentsOf } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
-import type { ChunkedCopy, SuspectKeys } from '../pipeline/suspicion.js';
+import { NOT_SENT, SPREAD, type ChunkedCopy, type SuspectKeys } from '../pipeline/suspicion.js';
 import { swappedBy } from '../pipeline/swaps.js';
 import type { Operation } from '../pipeline/operation.js';
 import { Script } from '../script/catalog.js';
@@ -22,6 +22,8 @@ interface Asking {
   /** How many differences have no verdict yet. */
   readonly undecided: number;
   asksAbout(id: string): boolean;
+  /** The authority has run a write of the key, or may have, and the mirror is not sent it. */
+  written(id: string): void;
   keysAsked(): Iterable<{ readonly db: number; readonly key: Buffer }>;
 }
 
@@ -83,6 +85,7 @@ export class SuspectTracker implements SuspectKeys {
     const workload = this.by.sequencer.router.match(key, 0, key.length);
     if (!workload.position.rule(key, 0, key.length).mirrorsWrites) return;
     if (this.chunked.size > 0) this.chunked.get(keyId(db, key))?.suspected(reason);
+    if (NOT_SENT.has(reason)) this.by.adjudicator.written(keyId(db, key));
     this.by.suspects.mark(db, key, workload, reason, script, written);
   }
 
@@ -196,11 +199,11 @@ export class SuspectTracker implements SuspectKeys {
     if (spec?.name === 'swapdb') return this.swapped(operation.frame, operation.start);
     if (batch === null) {
       if (spec?.derives === true && this.#touchedBy(db, operation.original, READS, () => true))
-        this.operation(operation, 'derived');
+        this.operation(operation, SPREAD);
       return;
     }
     for (const [i, command] of batch.commands.entries()) {
-      if (batch.derives[i] && this.#touchedBy(db, command, READS, () => true)) this.command(db, command, 'derived');
+      if (batch.derives[i] && this.#touchedBy(db, command, READS, () => true)) this.command(db, command, SPREAD);
     }
   }
 

@@ -6,7 +6,7 @@ import type { QueuedCommand } from '../../pipeline/transaction.js';
 import { RequestParser } from '../../resp/request.js';
 import type { Workload } from '../../route/router.js';
 import { hashSlot } from '../../route/slot.js';
-import { otherSide, type Side } from '../../route/stage.js';
+import type { Side } from '../../route/stage.js';
 import { otherDatabase } from '../../script/frame-keys.js';
 import type { Clients } from '../clients.js';
 import type { CommandContext } from '../context.js';
@@ -14,7 +14,7 @@ import { followOf, mayWriteOthers, routeKeys } from '../routing.js';
 import { isAboutEveryKey, refusalOfEveryKey } from './exclusive.js';
 import { followOfPublish, mirrorsMessages } from './pubsub.js';
 import { rewrittenIn } from './regional.js';
-import { hiddenBy, refusalOf } from './script.js';
+import { hiddenBy, refusalOf, usesKeys } from './script.js';
 import { crossing } from './split.js';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -69,7 +69,7 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
     if (route === null) return 'held';
     sequencer.counters.addSpanning(route.spanning);
     let own: readonly string[] = [];
-    if (keyed && route.keys > 0) {
+    if (keyed && (route.keys > 0 || usesKeys(sequencer, spec, frame))) {
       if (route.other !== null) return new Error(crossing('a transaction', route.workload, route.other));
       if (authority !== null && authority !== route.rule.authority)
         return new Error(crossing('a transaction', first!, route.workload));
@@ -119,7 +119,6 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
 /** A PUBLISH runs at the transaction's server. From there it goes to its channel's authority, too. */
 function followOfMessage(clients: Clients, { spec, workload }: QueuedCommand, authority: Side): Follow {
   const isOtherAuthority = workload.position.keylessRule.authority !== authority;
-  if (isOtherAuthority) clients.sequencer.mirrors[otherSide(authority)].start();
   return followOfPublish(
     clients,
     spec,

@@ -117,6 +117,13 @@ export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSp
   return 'writes';
 }
 
+/** Whether the command is a script that uses, or may use, keys that it does not declare. */
+export function usesKeys({ scripts, table }: Sequencer, spec: CommandSpec, frame: Buffer): boolean {
+  if (spec.handling !== 'script') return false;
+  const { reads, writes } = scripts.undeclared(argumentsOf(frame), table);
+  return reads?.length !== 0 || writes?.length !== 0;
+}
+
 /** Why the script in `frame` cannot be run now; null if it can. */
 export function refusalOf(
   { sequencer, sharedTarget, foreignKeys }: Clients,
@@ -125,7 +132,7 @@ export function refusalOf(
   hidden: Hidden,
   authority: Side,
 ): string | null {
-  const { table, scripts, router } = sequencer;
+  const { scripts, router } = sequencer;
   const name = spec.name.toUpperCase();
   const args = argumentsOf(frame);
   const notOurs = foreignKeys.mayHoldForeignKeys;
@@ -138,7 +145,6 @@ export function refusalOf(
   if (hidden === 'nothing' || router.oneAuthority) return null;
   if (scripts.swapDatabases(frame))
     return `ERR shadow-proxy: ${name} of a script with SWAPDB is refused while workloads have different authorities`;
-  const { reads, writes } = scripts.undeclared(args, table);
-  if (reads?.length === 0 && writes?.length === 0) return null;
+  if (!usesKeys(sequencer, spec, frame)) return null;
   return `ERR shadow-proxy: ${name} without declared keys is refused while workloads have different authorities: pass the keys that the script touches as KEYS[1], KEYS[2], ...`;
 }

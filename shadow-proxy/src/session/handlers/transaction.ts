@@ -16,6 +16,7 @@ import { carryOut, perform } from './regional.js';
 import { crossing } from './split.js';
 import { CROSSSLOT } from '../cluster-face.js';
 import { refuseInMulti } from './nested.js';
+import { usesKeys } from './script.js';
 
 const QUEUED = simple('QUEUED');
 /** Bytes that a queued command takes in addition to its own, about. */
@@ -110,7 +111,7 @@ export class Transaction implements OpenTransaction {
       const { router, counters } = context.sequencer;
       const route = routeKeys(router, spec, parser);
       if (route !== null) counters.addSpanning(route.spanning);
-      if (route !== null && route.keys > 0) {
+      if (route !== null && (route.keys > 0 || usesKeys(context.sequencer, spec, context.command))) {
         const other =
           route.other ?? (this.#authority !== null && this.#authority !== route.rule.authority ? this.#workload : null);
         if (other !== null) {

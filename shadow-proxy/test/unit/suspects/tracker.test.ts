@@ -24,7 +24,7 @@ function made() {
   const tracker = new SuspectTracker({
     sequencer: { router, table, scripts, keys: new FrameKeys(table, scripts) },
     suspects,
-    adjudicator: { undecided: 0, asksAbout: () => false, keysAsked: () => [] },
+    adjudicator: { undecided: 0, asksAbout: () => false, written: () => undefined, keysAsked: () => [] },
     journal: {
       noteKey: (db, bytes, start, end) => void journal.push(`${db}:${bytes.toString('latin1', start, end)}`),
       noteWorkload: (name) => void journal.push(`workload ${name}`),
