@@ -177,12 +177,7 @@ export class MirrorLane implements ChannelOwner {
     (operation.db === 0 ? this.#main : this.#channelOf(operation.db)).appended++;
     this.#pushed++;
     this.#unsent.push(operation);
-    if (!this.#up) {
-      // No stage needs this mirror, and a command of several workloads does.
-      if (this.#detaching === undefined) this.start();
-      return;
-    }
-    if (this.#waitingForDrain) return;
+    if (!this.#up || this.#waitingForDrain) return;
     if (this.#unsent.length === BATCH_EFFECTS) nextTurn(this.#flush);
     else if (this.#timer === undefined) this.#timer = after(this.limits.batchMs, this.#flush);
   }

@@ -6,7 +6,7 @@ import type { QueuedCommand } from '../../pipeline/transaction.js';
 import { RequestParser } from '../../resp/request.js';
 import type { Workload } from '../../route/router.js';
 import { hashSlot } from '../../route/slot.js';
-import type { Side } from '../../route/stage.js';
+import { otherSide, type Side } from '../../route/stage.js';
 import { otherDatabase } from '../../script/frame-keys.js';
 import type { Clients } from '../clients.js';
 import type { CommandContext } from '../context.js';
@@ -119,6 +119,7 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
 /** A PUBLISH runs at the transaction's server. From there it goes to its channel's authority, too. */
 function followOfMessage(clients: Clients, { spec, workload }: QueuedCommand, authority: Side): Follow {
   const isOtherAuthority = workload.position.keylessRule.authority !== authority;
+  if (isOtherAuthority) clients.sequencer.mirrors[otherSide(authority)].start();
   return followOfPublish(
     clients,
     spec,
