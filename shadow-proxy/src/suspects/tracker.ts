@@ -85,7 +85,7 @@ export class SuspectTracker implements SuspectKeys {
     const workload = this.by.sequencer.router.match(key, 0, key.length);
     if (!workload.position.rule(key, 0, key.length).mirrorsWrites) return;
     if (this.chunked.size > 0) this.chunked.get(keyId(db, key))?.suspected(reason);
-    if (NOT_SENT.has(reason)) this.by.adjudicator.written(keyId(db, key));
+    if (this.by.adjudicator.undecided > 0 && NOT_SENT.has(reason)) this.by.adjudicator.written(keyId(db, key));
     this.by.suspects.mark(db, key, workload, reason, script, written);
   }
 
