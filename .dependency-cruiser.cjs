@@ -114,7 +114,7 @@ module.exports = {
       severity: 'error',
       from: { path: `^${SRC}/` },
       to: {
-        path: '^(shadow-proxy/test|loadtest|conformance|matrix|drills|rehearsal|packaging|dashboards|terraform|mutants|simulation)/',
+        path: '^(shadow-proxy/test|loadtest|packaging|dashboards|terraform|tools|verification)/',
       },
     },
     {

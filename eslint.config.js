@@ -46,12 +46,16 @@ const MODULES = '^(node:)?(fs|net|tls|https?|http2|dgram|dns|timers|perf_hooks|w
 const WITH_REAL = [
   'shadow-proxy/test/integration/**/*.test.{ts,tsx}',
   'counters/test/{one-server,plain,random,*.long}.test.ts',
-  'simulation/test/server/!(shard).test.ts',
+  'verification/simulation/test/server/!(shard).test.ts',
   'loadtest/test/{hostile,run,*.long}.test.ts',
   'dashboards/test/{views,*.long}.test.ts',
   'packaging/test/*.long.test.ts',
   'terraform/test/local.long.test.ts',
-  ...['conformance/test/program.test.ts', 'drills/test/adversary.test.ts', 'matrix/test/new.test.ts'],
+  ...[
+    'verification/conformance/test/program.test.ts',
+    'verification/drills/test/adversary.test.ts',
+    'verification/matrix/test/new.test.ts',
+  ],
 ];
 
 export default tseslint.config(

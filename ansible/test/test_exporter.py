@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT, free_port, render, wait_for
 
 PASSWORD = "a\"b$c#d'e\\f`g é"
-SOURCES = (ROOT.parent / "rehearsal" / "sources.yml").read_text()
+SOURCES = (ROOT.parent / "verification" / "rehearsal" / "sources.yml").read_text()
 
 
 @pytest.fixture

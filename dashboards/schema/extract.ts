@@ -9,7 +9,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { run } from '../../rehearsal/run.js';
+import { run } from '../../verification/rehearsal/run.js';
 
 const CLIENT = '@datadog/datadog-api-client@1.64.0';
 const MODELS = 'node_modules/@datadog/datadog-api-client/dist/packages/datadog-api-client-v1/models';

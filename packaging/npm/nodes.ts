@@ -1,7 +1,7 @@
 /** The versions of Node that the packages are tried with. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../../rehearsal/run.js';
+import { run } from '../../verification/rehearsal/run.js';
 
 /** Besides the one that runs this: the oldest, both LTS, and the newest. */
 const MAJORS = [20, 22, 24, 26];

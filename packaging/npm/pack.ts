@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { run } from '../../rehearsal/run.js';
+import { run } from '../../verification/rehearsal/run.js';
 
 /** Of the repository; this file runs in `dist/packaging/npm`. */
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));

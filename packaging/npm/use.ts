@@ -4,7 +4,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../shadow-proxy/src/local/port.js';
 import { Redis } from 'ioredis';
-import { run, type Ran } from '../../rehearsal/run.js';
+import { run, type Ran } from '../../verification/rehearsal/run.js';
 import type { LocalServer } from '../../shadow-proxy/src/local/servers.js';
 import type { Node } from './nodes.js';
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { run } from '../../rehearsal/run.js';
+import { run } from '../../verification/rehearsal/run.js';
 import { released, type Change } from './changelog.js';
 
 interface Status {

@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import { freePort } from '../../shadow-proxy/src/local/port.js';
 import { Redis } from 'ioredis';
 import { parseAllDocuments } from 'yaml';
-import { run } from '../../rehearsal/run.js';
+import { run } from '../../verification/rehearsal/run.js';
 import { Program } from '../../shadow-proxy/test/integration/cli/process.js';
 import { scratch } from '../../shadow-proxy/test/support/plans.js';
 import { withServers } from '../../shadow-proxy/test/support/servers.js';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { type CommandFailed, run } from '../../rehearsal/run.js';
+import { type CommandFailed, run } from '../../verification/rehearsal/run.js';
 import { planFrom } from '../../shadow-proxy/src/plan/load.js';
 import { scratch } from '../../shadow-proxy/test/support/plans.js';
 import { makeCertificates } from '../../shadow-proxy/test/support/servers.js';

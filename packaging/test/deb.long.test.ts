@@ -12,7 +12,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../shadow-proxy/src/local/port.js';
 import { Redis } from 'ioredis';
-import { run } from '../../rehearsal/run.js';
+import { run } from '../../verification/rehearsal/run.js';
 import { startRedis, startTarget, stopServers } from '../../shadow-proxy/src/local/servers.js';
 import { ROOT } from '../npm/pack.js';
 import { makeDebian } from './debian.js';

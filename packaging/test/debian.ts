@@ -1,7 +1,7 @@
 /** A Debian in a folder, with this Node: what the image is built on, and the package is installed in. */
 import { copyFileSync, cpSync, existsSync, mkdirSync, realpathSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../../rehearsal/run.js';
+import { run } from '../../verification/rehearsal/run.js';
 
 const MIRROR = process.env.DEBIAN_MIRROR ?? 'http://deb.debian.org/debian';
 /** Of a Debian, too. */

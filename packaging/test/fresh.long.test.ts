@@ -10,7 +10,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
-import { run } from '../../rehearsal/run.js';
+import { run } from '../../verification/rehearsal/run.js';
 import { ROOT } from '../npm/pack.js';
 import { addNpm, CERTIFICATES, debootstrap } from './debian.js';
 import { missing } from '../../shadow-proxy/test/support/needs.js';

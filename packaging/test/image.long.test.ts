@@ -15,7 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../shadow-proxy/src/local/port.js';
 import { Redis } from 'ioredis';
-import { run } from '../../rehearsal/run.js';
+import { run } from '../../verification/rehearsal/run.js';
 import { startRedis, startTarget, stopServers } from '../../shadow-proxy/src/local/servers.js';
 import { addNpm, makeDebian } from './debian.js';
 import { missing } from '../../shadow-proxy/test/support/needs.js';

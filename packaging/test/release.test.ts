@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { run } from '../../rehearsal/run.js';
+import { run } from '../../verification/rehearsal/run.js';
 import { ROOT } from '../npm/pack.js';
 import { released } from '../release/changelog.js';
 import { problemsOf, readRelease, type Release } from '../release/check.js';

@@ -32,31 +32,31 @@ export const PROGRAMS = {
   'bench:cluster': ['loadtest/proxy/cluster/main.js'],
   soak: ['loadtest/proxy/soak/main.js'],
   crashes: ['shadow-proxy/test/integration/faults/crashes/main.js'],
-  'drill:counters': ['drills/counters/main.js'],
-  'drill:failover': ['drills/failover/main.js'],
+  'drill:counters': ['verification/drills/counters/main.js'],
+  'drill:failover': ['verification/drills/failover/main.js'],
   'counters:cost': ['counters/cost/main.js'],
-  simulate: ['simulation/main.js'],
-  adversary: ['drills/adversary/main.js'],
-  'redis-suite': ['conformance/redis-suite.js'],
-  'client-suites': ['conformance/client-suites.js'],
-  'bullmq-suite': ['conformance/bullmq-suite.js'],
-  'script-suite': ['conformance/script-suite.js'],
-  matrix: ['matrix/main.js'],
+  simulate: ['verification/simulation/main.js'],
+  adversary: ['verification/drills/adversary/main.js'],
+  'redis-suite': ['verification/conformance/redis-suite.js'],
+  'client-suites': ['verification/conformance/client-suites.js'],
+  'bullmq-suite': ['verification/conformance/bullmq-suite.js'],
+  'script-suite': ['verification/conformance/script-suite.js'],
+  matrix: ['verification/matrix/main.js'],
   'terraform:schema': ['terraform/schema/extract.js'],
-  rehearsal: ['rehearsal/main.js'],
+  rehearsal: ['verification/rehearsal/main.js'],
   'pack:check': ['packaging/npm/main.js'],
   'test:nodes': ['packaging/npm/test-nodes.js'],
   'release:check': ['packaging/release/main.js', 'check'],
   'release:version': ['packaging/release/main.js', 'version'],
-  mutants: ['mutants/main.js'],
+  mutants: ['verification/mutants/main.js'],
   dashboards: ['dashboards/src/build.js'],
   'datadog:schema': ['dashboards/schema/extract.js'],
   'dashboards:png': ['dashboards/preview/main.js'],
   'docs:picture': ['dashboards/preview/status-page.js'],
   'docs:figures': ['loadtest/proxy/pages/main.js'],
   'dashboards:metrics': ['dashboards/rig/capture.js'],
-  'lint:words': ['words/main.js', 'lint'],
-  'docs:glossary': ['words/main.js', 'page'],
+  'lint:words': ['tools/words/main.js', 'lint'],
+  'docs:glossary': ['tools/words/main.js', 'page'],
 };
 
 /** The programs that use packages of development; the others, and the two commands, install only what runs. */
@@ -150,17 +150,12 @@ export function testFiles(parts) {
   const sources = [
     'shadow-proxy/test',
     'loadtest',
-    'conformance',
-    'matrix',
     'counters',
-    'drills',
     'terraform/test',
-    'rehearsal',
     'packaging',
     'dashboards',
-    'mutants',
-    'words',
-    'simulation',
+    'tools',
+    'verification',
   ].flatMap((directory) => filesBelow(join(ROOT, directory)));
   return sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
@@ -182,18 +177,24 @@ const ALONE = [
 const CHANGES_CLOCK = 'FakeClock.install()';
 /** Folders outside the proxy's whose files share processes, too. */
 const SHARING = [
-  ...['kept', 'check', 'world', 'server'].map((folder) => `simulation/test/${folder}/`),
-  ...['conformance', 'dashboards', 'drills', 'loadtest', 'matrix'].map((folder) => `${folder}/test/`),
+  ...['kept', 'check', 'world', 'server'].map((folder) => `verification/simulation/test/${folder}/`),
+  ...['conformance', 'drills', 'matrix'].map((folder) => `verification/${folder}/test/`),
+  ...['dashboards/test/', 'loadtest/test/'],
 ];
 /** So many files share a process; of unit tests, all of a folder. */
 const FILES_A_PROCESS = 5;
 /** Files that take more CPU time than others start first: at the end, one of them would leave a core without work. */
 const FIRST = [
-  ...['integration/local/bring.', 'mutants/test/simulated.', 'simulation/test/run/run.', 'loadtest/test/hostile.'],
+  ...[
+    'integration/local/bring.',
+    'verification/mutants/test/simulated.',
+    'verification/simulation/test/run/run.',
+    'loadtest/test/hostile.',
+  ],
 ];
 
 /** Folders whose tests are bundled. */
-const BUNDLED = [PROXY, 'simulation/test/', ...SHARING];
+const BUNDLED = [PROXY, 'verification/simulation/test/', ...SHARING];
 /** Tests that see which file of the product a call comes from: in a bundle there are no such files. */
 const BY_FILE = `${PROXY}integration/io/`;
 

@@ -16,12 +16,13 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { bundlePrograms, loadEsbuild } from './bundle.mjs';
@@ -188,7 +189,10 @@ function isInstalled(folder, development) {
 const packagesOf = (folder) =>
   Object.keys(readJson(join(folder, 'node_modules', '.package-lock.json'))?.packages ?? {}).length;
 
-/** Every source becomes a module of its own; a module whose source is gone is removed. The commands are bundled. */
+/**
+ * Every source becomes a module of its own. A module without a source is removed, also from a folder that the list of
+ * sources no longer has: a test or a program must not run what an older commit compiled. The commands are bundled.
+ */
 async function compile() {
   const folders = readJson(join(ROOT, 'tsconfig.json')).include;
   const sources = folders.flatMap((folder) =>
@@ -215,12 +219,29 @@ async function compile() {
     await esbuild.stop();
   }
   const made = new Set(sources.map((file) => file.replace(/\.tsx?$/, '.js')));
-  for (const folder of folders) {
-    for (const file of filesBelow(folder, DIST))
-      if (/\.js(\.map)?$/.test(file) && !made.has(file.replace(/\.map$/, ''))) rmSync(join(DIST, file));
-  }
+  const stale = filesBelow('.', DIST)
+    .map((file) => file.slice('./'.length))
+    .filter((file) => !made.has(file) && isModule(file));
+  for (const file of stale) removeModule(file);
   await bundlePrograms();
   return `Compiled ${sources.length} files`;
+}
+
+/** Whether the file below `dist` was compiled from a source of its name, in any commit; a bundle names other sources. */
+function isModule(file) {
+  const sources = file.endsWith('.js') ? readJson(join(DIST, `${file}.map`))?.sources : undefined;
+  const base = join(ROOT, file.slice(0, -'.js'.length));
+  const own = ['.ts', '.tsx', '.js'].map((ending) => relative(join(DIST, dirname(file)), base + ending));
+  // A module of types only names no source.
+  return sources?.every((source) => own.includes(source)) === true;
+}
+
+/** With its source map, and the folders that are empty then. */
+function removeModule(file) {
+  for (const path of [file, `${file}.map`]) rmSync(join(DIST, path), { force: true });
+  let folder = dirname(file);
+  for (; folder !== '.' && readdirSync(join(DIST, folder)).length === 0; folder = dirname(folder))
+    rmdirSync(join(DIST, folder));
 }
 
 /**

@@ -36,9 +36,9 @@ export const SLOW = new Set([
   ...below(PROXY, 'page/scenes'),
   // Servers that are brought with each package manager. Machines that have servers need none of it.
   ...below(PROXY, 'local/bring'),
-  // Simulated runs with a second seed. simulation/test/run/run has the first, of each profile.
-  ...below('simulation/test/run', 'second-seed'),
+  // Simulated runs with a second seed. verification/simulation/test/run/run has the first, of each profile.
+  ...below('verification/simulation/test/run', 'second-seed'),
   // Programs beside the proxy: load test, and faults under simulated runs. Their parts have tests of their own.
   ...below('loadtest/test', 'hostile', 'run'),
-  ...below('mutants/test', 'simulated'),
+  ...below('verification/mutants/test', 'simulated'),
 ]);

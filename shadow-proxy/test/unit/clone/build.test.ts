@@ -8,7 +8,9 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -135,6 +137,25 @@ describe('a clone is made ready', () => {
     await build({}, noCompiler);
     assert.equal(hasCompiled('src/folder/two.js') || hasCompiled('src/folder/two.js.map'), false);
     assert.equal(hasCompiled('src/one.js'), true);
+  });
+
+  test('modules of a folder that moved are removed, and other files of its name are kept', async () => {
+    put('old/two.ts', 'export const two = 2;\n');
+    put('old/types.ts', 'export interface Two {}\n');
+    const { compilerOptions } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.json'), 'utf8'));
+    put('tsconfig.json', JSON.stringify({ compilerOptions, include: ['src', 'old'] }));
+    await build({}, noCompiler);
+    assert.ok(hasCompiled('old/two.js') && hasCompiled('old/types.js'));
+    put('dist/old/results.json', '{}');
+
+    renameSync(join(clone, 'old'), join(clone, 'src/new'));
+    put('tsconfig.json', JSON.stringify({ compilerOptions, include: ['src'] }));
+    await build({}, noCompiler);
+    assert.ok(hasCompiled('src/new/two.js') && hasCompiled('src/new/types.js'));
+    assert.deepEqual(readdirSync(join(clone, 'dist/old')), ['results.json']);
+    rmSync(join(clone, 'src/new'), { recursive: true });
+    await build({}, noCompiler);
+    assert.equal(hasCompiled('src/new'), false);
   });
 
   test('the commands are bundled: with packages and their licences, at the places of their modules, without old chunks', async () => {

@@ -1,7 +1,7 @@
 /** Which servers are newer than this release knows, and what is said of them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { WANTED } from '../../../../matrix/servers.js';
+import { WANTED } from '../../../../verification/matrix/servers.js';
 import { isNewer, NEWEST_KNOWN, newerServer, rdbVersionOf, READABLE_RDB } from '../../../src/command/known.js';
 import { compareVersions, type Software } from '../../../src/command/release.js';
 import { NEWEST_VERSION, OLDEST_VERSION, VALKEY_VERSIONS } from '../../../src/copy/rdb/types.js';
