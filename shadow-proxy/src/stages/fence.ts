@@ -108,7 +108,7 @@ export class Fence {
     return this.by.plan().fence === 'acl' && !failover && stageRule(stage).authority === 'target';
   }
 
-  /** A stage change needs the fence: until it ends, no other change and no look lifts what it raises. */
+  /** A stage change needs the fence: until it ends, no other change, no look and no operator lifts what it raises. */
   async keptWhile<T>(change: () => Promise<T>): Promise<T> {
     this.#needed++;
     try {
@@ -164,8 +164,13 @@ export class Fence {
     return this.report();
   }
 
-  /** Lifts the fence by hand, until the next stage change that needs it. @throws {StageError} */
+  /**
+   * Lifts the fence by hand, until the next stage change that needs it.
+   * @throws {StageError} code `busy` while a stage change needs it
+   */
   async lift(note: FenceNote): Promise<FenceReport> {
+    if (this.#needed > 0)
+      throw new StageError('busy', 'a stage change that needs the fence is in progress: try again when it has ended');
     await this.#byHand(() => this.#lower(this.#areWritesMoved ? 'lifted' : null, note));
     return this.report();
   }

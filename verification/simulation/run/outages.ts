@@ -33,8 +33,11 @@ export class Outages {
     const { now, mirror, proxy } = this.scene;
     const { downAfterMs } = proxy.plan.limits;
     for (const side of SIDES) {
-      if (this.scene[side].isSilent) this.#silent[side] = { at: now, ms: now - this.#answered[side] };
-      else this.#answered[side] = now;
+      const { isSilent, stillMs, model } = this.scene[side];
+      // It may have answered between two looks, and be stopped again.
+      const ranUntil = stillMs > 0 && !model.troubles.loading ? now - stillMs : 0;
+      this.#answered[side] = isSilent ? Math.max(this.#answered[side], ranUntil) : now;
+      if (isSilent) this.#silent[side] = { at: now, ms: now - this.#answered[side] };
     }
     const authority = mirror && (mirror.name === 'target' ? 'source' : 'target');
     if (authority !== this.#authority || mayBeBusy) this.#since = now;
