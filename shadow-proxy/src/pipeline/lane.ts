@@ -58,6 +58,7 @@ export class Lane implements ConnectionOwner, Carrier {
   #answered = 0;
   /** Operations that wait until the server has confirmed what they depend on; null if nothing has to be confirmed. */
   #held: Operation[] | null = null;
+  #heldBytes = 0;
   /** Functions to call once the first `at` operations are answered. */
   readonly #marks: { at: number; then: () => void }[] = [];
 
@@ -104,7 +105,7 @@ export class Lane implements ConnectionOwner, Carrier {
   }
   /** Bytes that are not written to the server yet. */
   get unsentBytes(): number {
-    return this.connection.outbox.bytes;
+    return this.connection.outbox.bytes + this.#heldBytes;
   }
 
   /** On a lane that is lost the operation is lost at once: nothing may wait for it forever. */
@@ -119,8 +120,13 @@ export class Lane implements ConnectionOwner, Carrier {
     const now = this.turn.now();
     operation.submittedAt = now | 0;
     this.latency.sent(now, measuredAs(operation));
-    if (this.#held === null) this.#send(operation);
-    else this.#held.push(operation);
+    this.#sendOrHold(operation);
+  }
+
+  #sendOrHold(operation: Operation): void {
+    if (this.#held === null) return this.#send(operation);
+    this.#held.push(operation);
+    this.#heldBytes += bytesOf(operation);
   }
 
   #send(operation: Operation): void {
@@ -165,6 +171,7 @@ export class Lane implements ConnectionOwner, Carrier {
     for (const operation of dependents) {
       this.#inFlight.shift();
       this.#held?.shift();
+      this.#heldBytes -= bytesOf(operation);
       this.#answered++;
       this.events.answered(operation, buffer, start, end, now);
     }
@@ -175,10 +182,8 @@ export class Lane implements ConnectionOwner, Carrier {
   #sendHeld(): void {
     const held = this.#held ?? [];
     this.#held = null;
-    for (const operation of held) {
-      if (this.#held === null) this.#send(operation);
-      else (this.#held as Operation[]).push(operation);
-    }
+    this.#heldBytes = 0;
+    for (const operation of held) this.#sendOrHold(operation);
   }
 
   /** Calls `then` once all that is in flight now is answered (or lost). */
@@ -232,6 +237,8 @@ export class Lane implements ConnectionOwner, Carrier {
     while (this.#marks.length > 0 && this.#marks[0].at <= this.#answered) this.#marks.shift()!.then();
   }
 }
+
+const bytesOf = ({ start, end }: Operation): number => end - start;
 
 /** Commands that a server may be working on for long. Times are in ms of the monotonic clock; Infinity for none. */
 export interface LongCommands {
