@@ -281,6 +281,7 @@ export const WAYS_OUT: readonly Fault[] = [
     from: 'else client.transaction.spoil();',
     to: '',
     tests: ['unit/session/way-out'],
+    profile: 'floods',
   },
   {
     id: 'a-watch-that-was-refused-is-watched',

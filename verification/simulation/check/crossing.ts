@@ -6,6 +6,8 @@ const SPLIT = new Set(['MGET', 'DEL', 'UNLINK', 'EXISTS', 'TOUCH']);
 /** They name keys, and do not use them. */
 const NOT_USED = new Set(['WATCH', 'UNWATCH', 'DISCARD']);
 const REFUSED = /^-ERR shadow-proxy: .* spans workload /;
+/** They would reach keys of both. */
+const EVERY_KEY = new Set(['FLUSHALL', 'FLUSHDB', 'SWAPDB']);
 
 /** Why the reply is wrong. @param isApart whether the key has another authority than most */
 export function crossingProblem(
@@ -15,7 +17,7 @@ export function crossingProblem(
   isApart: (key: string) => boolean,
 ): string | null {
   if (reply === '+QUEUED' || NOT_USED.has(args[0])) return null;
-  const isCrossing = new Set(keys.map((key) => isApart(partsOf(key).name))).size > 1;
+  const isCrossing = EVERY_KEY.has(args[0]) || new Set(keys.map((key) => isApart(partsOf(key).name))).size > 1;
   const isRefused = isError(reply) && REFUSED.test(reply);
   const isWrong = isCrossing && !SPLIT.has(args[0]) ? !isError(reply) : isRefused;
   return isWrong ? `${args.join(' ')} got ${JSON.stringify(reply)}` : null;

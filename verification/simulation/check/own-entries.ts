@@ -14,10 +14,10 @@ export class OwnEntries {
   readonly #added = new Map<string, Added>();
 
   sent(client: string, connection: number, args: readonly string[]): void {
-    if (args[0] !== 'XADD') return;
     let added = this.#added.get(client);
+    // What the last connection has sent may run later.
     if (added?.connection !== connection) this.#added.set(client, (added = { connection, values: new Set() }));
-    added.values.add(`${args[1]} $${args.at(-1)!}`);
+    if (args[0] === 'XADD') added.values.add(`${args[1]} $${args.at(-1)!}`);
   }
 
   /** Why no server gives this reply; null where one may. */

@@ -62,8 +62,8 @@ const KINDS = {
   publish: (draw) => draw.of(['PUBLISH', `ch${draw.random.below(3)}`, draw.value()]),
 } satisfies Kinds;
 
-/** Single commands on keys whose histories are checked, and every kind above. */
-export type Kind = keyof typeof KINDS | 'followed';
+/** Single commands on keys whose histories are checked, those that wait alone, and every kind above. */
+export type Kind = keyof typeof KINDS | 'followed' | 'followedWaits';
 
 /** By kind: how often it is drawn. */
 export type Mix = Readonly<Record<Kind, number>>;
@@ -111,9 +111,7 @@ export class Commands {
     const drawn = this.random.share() * this.#until[this.#until.length - 1];
     const kind = this.#kinds[this.#until.findIndex((until) => drawn < until)];
     const next =
-      kind === 'followed' && this.draw.database < FOLLOWED_DATABASES
-        ? this.#followed()
-        : KINDS[kind === 'followed' ? 'strings' : kind](this.draw, this.unixMs());
+      kind === 'followed' || kind === 'followedWaits' ? this.#followed(kind) : KINDS[kind](this.draw, this.unixMs());
     return 'args' in next ? [next] : next;
   }
 
@@ -133,8 +131,9 @@ export class Commands {
     this.#generations.set(group, Math.max(this.#generations.get(group) ?? 0, Number(generation) + 1));
   }
 
-  #followed(): Command | readonly Command[] {
-    const prefix = this.random.pick(PREFIXES);
+  #followed(kind: 'followed' | 'followedWaits'): Command | readonly Command[] {
+    if (this.draw.database >= FOLLOWED_DATABASES) return KINDS.strings(this.draw);
+    const prefix = kind === 'followedWaits' ? 'lw' : this.random.pick(PREFIXES);
     const group = this.draw.key(prefix);
     const run: Kinds[string] = FOLLOWED[prefix];
     return this.draw.within(`${group}.${this.#generations.get(group) ?? 0}`, () => run(this.draw, this.unixMs()));

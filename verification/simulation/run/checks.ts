@@ -144,6 +144,18 @@ export class Checks {
     return router === undefined || router.byPattern(partsOf(key).bytes).position.stage === 'off';
   }
 
+  /** Where no stage changes, the target never gets a key of a workload in stage off. */
+  #lookAtOff(): void {
+    const { target, proxy, profile } = this.scene;
+    const { router } = proxy.parts ?? {};
+    if (router === undefined || profile.faults.stageChange !== undefined || profile.foreign === true) return;
+    for (const key of this.equality.differing.keys()) {
+      const { name, bytes } = partsOf(key);
+      if (router.byPattern(bytes).name === 'default' || !this.isOff(key) || target.entry(key) === undefined) continue;
+      this.scene.fail(`the target has ${name}, a key that is not mirrored`, [name]);
+    }
+  }
+
   /** What waits for a mirror stays within the plan's bound, and not longer than the profile says. */
   #lookAtMirrors(): void {
     const { proxy, profile, world, now } = this.scene;
@@ -170,6 +182,7 @@ export class Checks {
       if (this.isForeign(key) || this.isOff(key)) continue;
       this.scene.fail(`a key differs at rest: ${this.equality.show(key)}`, [partsOf(key).name]);
     }
+    this.#lookAtOff();
     const temporary = this.#keys.find((key) => partsOf(key).name.startsWith(TEMPORARY));
     if (temporary !== undefined) this.scene.fail(`left at rest: ${temporary}`, [partsOf(temporary).name]);
     this.load.finishHistories();

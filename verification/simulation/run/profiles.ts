@@ -296,9 +296,9 @@ const LATE: NetworkOptions = { ...NEAR, lateShare: 0.04, lateMs: 12 };
 const LEAVING: Faults = { leave: 8, pause: 20, pauseMs: 40 };
 const CERTAIN: Partial<Mix> = {
   ...{ strings: 3, counters: 2, floats: 1, hashes: 2, sets: 2, sortedSets: 2, several: 4, pairs: 2, unwritten: 2 },
-  ...{ certainWaits: 6, certainTransactions: 2, certainStreams: 1 },
+  ...{ certainWaits: 6, certainTransactions: 2, certainStreams: 3 },
 };
-const WAITING: Partial<Mix> = { waits: 10, blocking: 3, several: 1, followed: 4 };
+const WAITING: Partial<Mix> = { waits: 9, followedWaits: 1, blocking: 3, several: 1, followed: 4 };
 
 /** Without CLIENT KILL, UNBLOCK, QUIT and the like, replies are bound to come in time, and connections to last. */
 const WITHOUT_SESSIONS: readonly Profile[] = [
@@ -309,6 +309,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       { mix: { ...CROWDED, fresh: 3 }, keys: 2, boundMs: 250, lagMs: 100, journaled: true, databases: [0] },
     ),
     profile('certain', {}, { mix: CERTAIN, keys: 2, network: LATE, databases: [0], certain: true }),
+    profile('certain-lane', {}, { mix: CERTAIN, keys: 2, network: LATE, oneLane: true, certain: true }),
     profile(
       'lost',
       { laneCut: 15, answerLost: 15 },
@@ -436,7 +437,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       'blocked',
       { stageChange: 40, leave: 300, answerLost: 200 },
       {
-        mix: { sleepers: 12, counters: 2, fresh: 1, hidden: 0.1 },
+        mix: { sleepers: 12, counters: 2, fresh: 1, hidden: 0.1, longNames: 0.1 },
         keys: 2,
         pipeline: 2,
         boundMs: 1_500,

@@ -27,7 +27,8 @@ export function blocking(draw: Draw): Command {
   const ends = [draw.pick('LEFT', 'RIGHT'), draw.pick('LEFT', 'RIGHT')];
   switch (draw.random.below(12)) {
     case 0:
-      return draw.of(['BLPOP', key, draw.seconds()], key);
+      // KeyDB takes less than a millisecond for no limit.
+      return draw.of(['BLPOP', key, draw.random.chance(0.2) ? '0.0004' : draw.seconds()], key);
     case 1:
       return draw.random.chance(0.5)
         ? draw.of(['BRPOP', key, draw.seconds()], key)

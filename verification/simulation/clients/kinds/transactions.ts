@@ -2,7 +2,7 @@
 import { partsOf } from '../../world/key-name.js';
 import type { Command, Draw } from '../draw.js';
 import { HASH } from './hashes.js';
-import { anyKey, large, several } from './keys.js';
+import { anyKey, FORBIDDEN, large, several } from './keys.js';
 import { blocking, LIST } from './lists.js';
 import { lock, script } from './scripts.js';
 import { SET } from './sets.js';
@@ -33,8 +33,8 @@ const INSIDE: readonly ((draw: Draw) => Command)[] = [
   (draw) => draw.form(draw.random.pick([STRING, LIST, HASH]), anyKey(draw)),
 ];
 
-/** EXEC answers EXECABORT after one of these. */
-const REFUSED: readonly (readonly string[])[] = [['GET'], ['LPUSH', 'b1'], ['NOSUCH', 'b1']];
+/** EXEC answers EXECABORT after one of these: a server refuses some, and the proxy others. */
+const REFUSED: readonly (readonly string[])[] = [['GET'], ['LPUSH', 'b1'], ['NOSUCH', 'b1'], ...FORBIDDEN];
 
 /** On keys whose histories are checked: what their specification knows. */
 const FOLLOWED: readonly ((draw: Draw) => Command)[] = [
