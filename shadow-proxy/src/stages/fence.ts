@@ -86,10 +86,14 @@ export class Fence {
     clearTimer(this.#timer);
   }
 
-  /** Called when the source is identified: it may be another process, without a fence. */
+  /**
+   * Called when the source is identified: it may be another process, without a fence. A source that was down when this
+   * process started may have no fence either.
+   */
   seen({ side, runId }: Server): void {
     const { at } = this.by.source.fence;
-    if (side === 'source' && at !== null && at !== runId) void this.settle();
+    const mayLackFence = at === null ? this.#timer !== undefined && this.#isWanted : at !== runId;
+    if (side === 'source' && mayLackFence) void this.settle();
   }
 
   /** Null if there is no fence, and none is wanted. */
