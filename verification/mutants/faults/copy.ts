@@ -78,6 +78,7 @@ export const COPY: readonly Fault[] = [
     from: 'refusal ??= said;',
     to: 'refusal = said;',
     tests: ['unit/copy/copy-commands'],
+    profile: 'refusals',
   },
   {
     id: 'copies-do-not-make-way-for-slow-replies',
@@ -108,7 +109,7 @@ export const COPY: readonly Fault[] = [
     from: 'this.#run(left.request, certain ? left : null, left.paused);',
     to: 'this.#run(left.request, certain ? left : null);',
     tests: ['integration/cli/job.test'],
-    unseen: 'No operator of a run pauses a job.',
+    profile: 'storm',
   },
   {
     id: 'a-paused-job-goes-on',
@@ -116,7 +117,7 @@ export const COPY: readonly Fault[] = [
     from: 'hindrance: () => job.heldBecause() ?? this.#hindrance,',
     to: 'hindrance: () => this.#hindrance,',
     tests: ['integration/cli/job.test'],
-    unseen: 'No operator of a run pauses a job.',
+    profile: 'operator',
   },
   {
     id: 'a-target-without-room-is-filled',

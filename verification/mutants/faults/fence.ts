@@ -55,6 +55,7 @@ export const FENCES: readonly Fault[] = [
     from: 'return [before === undefined ? line : withRules(line, before)];',
     to: 'return [line];',
     tests,
+    profile: 'fenced',
   },
   {
     id: 'a-write-just-before-the-fence-is-not-looked-for',

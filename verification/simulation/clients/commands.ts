@@ -5,7 +5,18 @@ import { Draw, type Command } from './draw.js';
 import { fresh } from './kinds/fresh.js';
 import { foreign } from './kinds/foreign.js';
 import { HASH, HASH_BY_CHANCE } from './kinds/hashes.js';
-import { floods, forbidden, keyspace, large, longNames, mixed, ofRedisOnly, several, unwritten } from './kinds/keys.js';
+import {
+  floods,
+  forbidden,
+  keyspace,
+  large,
+  lasting,
+  longNames,
+  mixed,
+  ofRedisOnly,
+  several,
+  unwritten,
+} from './kinds/keys.js';
 import { blocking, LIST } from './kinds/lists.js';
 import { pairs } from './kinds/pairs.js';
 import { SET, severalSets } from './kinds/sets.js';
@@ -39,6 +50,7 @@ const KINDS = {
   mixed,
   keyspace,
   large,
+  lasting,
   floods,
   forbidden,
   ofRedisOnly,

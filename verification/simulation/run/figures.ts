@@ -55,7 +55,7 @@ export class Figures {
     const condition = this.scene.proxy.condition();
     if (condition === null) {
       this.#waitedSince = null;
-      this.#paused.problem(this.scene.now, null);
+      this.#paused.problem(this.scene.now, null, this.scene.resumedAt);
       return;
     }
     const untrue =
@@ -67,7 +67,7 @@ export class Figures {
     if (untrue !== null) this.scene.fail(`the status is not true: ${untrue}`);
     const { job } = condition;
     const { now, pace, tightMs } = this.scene;
-    const goesOn = this.#paused.problem(now, job);
+    const goesOn = this.#paused.problem(now, job, this.scene.resumedAt);
     if (goesOn !== null) this.scene.fail(goesOn);
     this.#pace.looked(now, tightMs);
     if (this.scene.profile.bounded !== true || job === null) return;

@@ -137,6 +137,7 @@ export class Operator {
     const { scene } = this;
     if (scene.proxy.condition()?.job?.state !== 'running') return null;
     this.#slowedAt = change === UNLIMITED ? null : (this.#slowedAt ?? scene.now);
+    if (change.state === 'resume') scene.resumedAt = scene.now;
     return this.#ask(`another job: ${JSON.stringify(change)}`, ({ shard }) => void shard.changeJob(change));
   }
 

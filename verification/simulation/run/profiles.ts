@@ -452,8 +452,8 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     profile(
       'fenced',
       {
-        ...{ stageChange: 120, handFence: 700, rollback: 1_500 },
-        ...{ proxyKill: 900, sourceRestart: 2_500, pause: 1_500, pauseMs: 300, cut: 200 },
+        ...{ stageChange: 500, handFence: 700, rollback: 2_500 },
+        ...{ proxyKill: 2_500, sourceRestart: 1_500, pause: 1_500, pauseMs: 300, cut: 200 },
       },
       {
         mix: { ...COMMON, strings: 4, lists: 3, blocking: 6, hashes: 2, streams: 2, transactions: 2, longScripts: 0 },
@@ -569,7 +569,7 @@ export const PROFILES: readonly Profile[] = [
     },
   }),
   profile('troubles', { trouble: 60, troubleMs: 200, cut: 50 }),
-  profile('refusals', { refusal: 60, handshake: 60, troubleMs: 200, cut: 40 }),
+  profile('refusals', { refusal: 60, handshake: 60, troubleMs: 200, cut: 40 }, { mix: { ...ALL, lasting: 3 } }),
   profile('losses', { mirrorLoss: 200, cut: 40, proxyKill: 300 }),
   profile('disk', { diskFull: 300, diskSlow: 300, powerLoss: 150, proxyKill: 200, cut: 50, stageChange: 20 }),
   ...WITHOUT_SESSIONS,

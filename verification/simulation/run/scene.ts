@@ -81,6 +81,8 @@ export class Scene {
   readonly recorder = new Recorder();
   /** What has happened to the proxy's disk, or to its machine, since the last process began; null where nothing has. */
   damage: string | null = null;
+  /** When the operator last asked that a paused job goes on. */
+  resumedAt = -Infinity;
   /** What the operator allows the last job that was started. */
   pace: Pace = {};
   /** Whether the operator has raised the fence by hand; `unknown` until an answer comes. */

@@ -58,6 +58,12 @@ export function mixed(draw: Draw): Command {
   }
 }
 
+/** A time to live for a key of any type, which is longer than a run; it is taken away as often. */
+export function lasting(draw: Draw): Command {
+  const key = anyKey(draw);
+  return draw.of(draw.random.chance(0.5) ? ['EXPIRE', key, '10000'] : ['PERSIST', key], key);
+}
+
 /** Commands on the whole database that change nothing. */
 export function keyspace(draw: Draw): Command {
   return draw.of(
