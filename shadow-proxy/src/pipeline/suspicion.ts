@@ -115,6 +115,8 @@ export interface ExpiryEdges {
    * @param life the authority's answer, given between `from` and `now`, in ms of the monotonic clock
    */
   copied(db: number, key: Buffer, life: KeyLife, from: number, now: number): void;
+  /** A key that the authority lacks is kept on the mirror, because it may be foreign. */
+  kept(db: number, key: Buffer): void;
   /** Whether both servers are being asked for the key's time to live. */
   asksAbout(db: number, key: Buffer): boolean;
 }

@@ -71,6 +71,15 @@ export class Deadlines {
     this.#latest[slot] = -Infinity;
   }
 
+  /** Nothing is known of the key any more. */
+  remove(hash: number): void {
+    const slot = slotOf(this.#hashes, hash);
+    if (this.#hashes[slot] === 0) return;
+    this.#hashes[slot] = REMOVED;
+    this.#earliest[slot] = -Infinity;
+    this.#latest[slot] = -Infinity;
+  }
+
   /** Whether the key may expire between `from` and `to`. */
   within(hash: number, from: number, to: number): boolean {
     if (this.#last < from) return false;
@@ -114,6 +123,9 @@ export class Deadlines {
     this.forgotten += live - this.#used;
   }
 }
+
+/** No key has this hash. */
+export const REMOVED = -1;
 
 /** The slot of the hash, or the empty slot where it belongs. The number of slots is a power of two. */
 export function slotOf(hashes: Float64Array, hash: number): number {

@@ -59,6 +59,8 @@ export class Expiry implements ExpiryEdges {
   /** Keys about which the servers did not answer, and whether there were more than are listed. */
   readonly #unlearned = new Set<number>();
   #looksAtAll = false;
+  /** When a key was forgotten last that was known before. */
+  #forgottenAt = -Infinity;
   /** The bits of each command, by its id. */
   readonly #roles: Uint8Array;
   readonly #set: CommandSpec;
@@ -127,6 +129,15 @@ export class Expiry implements ExpiryEdges {
     else this.#persists(this.#hash(db, key));
   }
 
+  /** A key that the authority lacks is kept on the mirror. It is asked about before it is written. */
+  kept(db: number, key: Buffer): void {
+    const hash = this.#hash(db, key);
+    if (!this.#knows(hash)) return;
+    this.#persistent.remove(hash);
+    this.#deadlines.remove(hash);
+    this.#forgottenAt = monotonicMs();
+  }
+
   /** Nothing is known about the key: writes that depend on it are copied, once they are confirmed. */
   #failed(hash: number): void {
     if (this.#unlearned.size < MAX_UNLEARNED) this.#unlearned.add(hash);
@@ -139,6 +150,7 @@ export class Expiry implements ExpiryEdges {
       this.#looksAtAll ||
       this.#unlearned.size > 0 ||
       this.#deadlines.forgotten > 0 ||
+      submittedAt <= this.#forgottenAt ||
       // The command was blocked: facts from before it may be forgotten.
       answeredAt - submittedAt > KEPT_MS
     );
@@ -208,10 +220,14 @@ export class Expiry implements ExpiryEdges {
       this.#learning.delete(hash);
       if (both === null || both.authority === null || both.mirror === null) return this.#failed(hash);
       const { authority, mirror, from, to } = both;
-      // A key that is still to be copied is missing on the mirror, and has not expired. If the key expires on neither
-      // server, no expiry explains why one of them lacks it: it is a difference, for a comparison to find.
-      if (authority.state !== 'expires' && mirror.state !== 'expires') this.#persists(hash);
-      else if (this.#isToBeCopied(db, key) && isMissing(authority, mirror, to - from))
+      // A key that is still to be copied is missing on the mirror, and has not expired.
+      if (authority.state !== 'expires' && mirror.state !== 'expires') {
+        // Only one server has the key, as with a foreign key. What the command makes of it may differ, and the replies
+        // may not show that. It is asked about again before its next write.
+        if (authority.state !== mirror.state && !(mirror.state === 'absent' && this.#isToBeCopied(db, key)))
+          this.sequencer.suspects.named(db, key, 'one-sided');
+        else this.#persists(hash);
+      } else if (this.#isToBeCopied(db, key) && isMissing(authority, mirror, to - from))
         this.copied(db, key, authority, from, to);
       else this.#judge(db, key, hash, authority, mirror, from, to, writes);
     };

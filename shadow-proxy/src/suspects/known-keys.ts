@@ -2,7 +2,7 @@
  * Keys that are known, by their hashes, to have no time to live: both servers have said so, or a copy has. It remembers
  * the newest of them in two tables: a full table becomes the older one, and the one before it is forgotten.
  */
-import { slotOf } from './deadlines.js';
+import { REMOVED, slotOf } from './deadlines.js';
 
 /** The most slots of each of the two tables; three quarters of them are filled at most: 4 MiB. */
 const MAX_SLOTS = 1 << 19;
@@ -17,13 +17,18 @@ export class KnownKeys {
     return contains(this.#newer, hash) || contains(this.#older, hash);
   }
 
+  remove(hash: number): void {
+    remove(this.#newer, hash);
+    remove(this.#older, hash);
+  }
+
   add(hash: number): void {
     if (!insert(this.#newer, hash)) return;
     this.#used++;
     if (this.#used * 4 < this.#newer.length * 3) return;
     if (this.#newer.length < MAX_SLOTS) {
       const grown = new Float64Array(this.#newer.length * 2);
-      for (const each of this.#newer) if (each !== 0) insert(grown, each);
+      for (const each of this.#newer) if (each > 0) insert(grown, each);
       this.#newer = grown;
       return;
     }
@@ -31,6 +36,10 @@ export class KnownKeys {
     this.#newer = new Float64Array(MAX_SLOTS);
     this.#used = 0;
   }
+}
+
+function remove(slots: Float64Array, hash: number): void {
+  if (contains(slots, hash)) slots[slotOf(slots, hash)] = REMOVED;
 }
 
 const contains = (slots: Float64Array, hash: number): boolean =>

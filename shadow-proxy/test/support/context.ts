@@ -466,6 +466,7 @@ export class FakeProxy {
         confirmed: () => undefined,
         ranOn: () => undefined,
         copied: () => undefined,
+        kept: () => undefined,
         asksAbout: () => false,
       },
     };

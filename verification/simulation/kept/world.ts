@@ -78,13 +78,18 @@ export class KeptWorld {
   }
 
   /** Writes a key to a server, bypassing the proxy. */
-  write({ model }: ServerHost, key: string, value: string): void {
+  write(server: ServerHost, key: string, value: string): void {
+    this.bypass(server, `SET ${key} ${value}`);
+  }
+
+  /** Runs a command on a server, bypassing the proxy. */
+  bypass({ model }: ServerHost, command: string): void {
     const client = model.connect(
       () => undefined,
       () => undefined,
       { host: '10.0.1.9', port: 40_000 },
     );
-    client.receive(Buffer.from(`SET ${key} ${value}\r\n`));
+    client.receive(Buffer.from(`${command}\r\n`));
     client.end();
   }
 

@@ -31,8 +31,6 @@ export class Checks {
   readonly #journaled: Journaled;
   readonly #dialling: Dialling | null;
   #events = 0;
-  /** Keys that only the target had, and that were kept there. */
-  readonly #kept = new Set<KeyName>();
   /** Differing keys: when the last reply to a change was seen to have arrived. */
   readonly #acknowledged = new Map<KeyName, number>();
 
@@ -50,21 +48,6 @@ export class Checks {
     // The stage does not change where the mirror has outages.
     this.#dialling = scene.profile.faults.outage === undefined ? null : new Dialling(scene.world.network, scene.target);
     this.#journaled = new Journaled(scene.world, scene.proxy);
-    if (foreign) {
-      const { onCommand } = scene.target;
-      scene.target.onCommand = (address, args) => {
-        onCommand(address, args);
-        this.#spread(args);
-      };
-    }
-  }
-
-  /** A command that reads the rest of a key that was kept, as COPY does, may bring it into its other keys. */
-  #spread(args: readonly string[]): void {
-    for (const kept of [...this.#kept]) {
-      const { db, name } = partsOf(kept);
-      if (args.includes(name)) for (const other of args.slice(1)) this.#kept.add(keyName(db, other));
-    }
   }
 
   /**
@@ -177,7 +160,6 @@ export class Checks {
   /** No command is on its way, and nothing is left to do. */
   atRest(): void {
     this.equality.compareAll(this.scene.now);
-    for (const key of this.#kept) if (!this.equality.differing.has(key)) this.#kept.delete(key);
     for (const key of this.equality.differing.keys()) {
       if (this.isForeign(key) || this.isOff(key)) continue;
       this.scene.fail(`a key differs at rest: ${this.equality.show(key)}`, [partsOf(key).name]);
@@ -205,16 +187,14 @@ export class Checks {
 
   /**
    * A target that is not known to hold only what the proxy wrote: what only it has is kept, though it may be the rest
-   * of a key that a client has deleted. A client that adds to such a key adds to that rest (docs/testing.md).
+   * of a key that a client has deleted.
    */
   isForeign(key: KeyName): boolean {
     const { parts } = this.scene.proxy;
     if (parts?.permissions.isOurs(parts.router.byPattern(partsOf(key).bytes)) !== false) return false;
-    if (this.equality.isOnTargetAlone(key)) {
-      this.#kept.add(key);
-      for (const kind of OF_FOREIGN_KEYS) this.scene.trueMismatches.add(kind);
-    }
-    return this.#kept.has(key);
+    if (!this.equality.isOnTargetAlone(key)) return false;
+    for (const kind of OF_FOREIGN_KEYS) this.scene.trueMismatches.add(kind);
+    return true;
   }
 
   /** Connections of clients that the proxy's host has. */

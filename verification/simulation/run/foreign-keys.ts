@@ -1,4 +1,8 @@
-/** Keys that the target has before the proxy begins, in several databases: nothing may delete or overwrite them. */
+/**
+ * Keys that the target has before the proxy begins, in several databases. Nothing may delete or overwrite those that no
+ * client writes. What a client's write makes of the others is what it makes of the source's.
+ */
+import { ADDED_TO, added } from '../clients/kinds/foreign.js';
 import { Finding, type Scene } from './scene.js';
 
 const DATABASES = 3;
@@ -15,7 +19,9 @@ export class ForeignKeys {
     );
     for (let db = 0; db < DATABASES; db++) {
       client.receive(Buffer.from(`SELECT ${db}\r\n`));
-      for (let i = 0; i < scene.profile.keys; i++) client.receive(Buffer.from(`SET o${i} foreign\r\n`));
+      const keys = Array.from({ length: scene.profile.keys }, (_, i) => ['SET', `o${i}`, 'foreign']);
+      const written = Array.from({ length: ADDED_TO }, (_, i) => added(i, 'foreign'));
+      for (const args of [...keys, ...written]) client.receive(Buffer.from(`${args.join(' ')}\r\n`));
     }
     client.end();
     for (const kind of OF_FOREIGN_KEYS) scene.trueMismatches.add(kind);

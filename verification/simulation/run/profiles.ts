@@ -463,7 +463,10 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     profile(
       'foreign',
       { proxyKill: 400 },
-      { mix: { ...UNFOLLOWED, foreign: 5, databases: 1 }, foreign: true, stage: 'off', backfillAfterMs: 50 },
+      {
+        mix: { ...UNFOLLOWED, scripts: 0.2, foreign: 8, databases: 0.1 },
+        ...{ databases: [0, 0, 1, 2], foreign: true, stage: 'off', backfillAfterMs: 50 },
+      },
     ),
     profile(
       'shared',

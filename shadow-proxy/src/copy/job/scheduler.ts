@@ -294,6 +294,7 @@ export class CopyScheduler {
       },
       kept: (task) => {
         this.counts().keptForeign++;
+        this.context.sequencer.expiry.kept(task.db, task.key);
         this.#end(task);
       },
       recounted: (task) => this.context.recounted(task),
@@ -443,6 +444,7 @@ export class CopyScheduler {
     else {
       const kind =
         difference.kind === 'extra' && !this.context.permissions.isOurs(task.workload) ? 'foreign' : difference.kind;
+      if (kind === 'foreign') this.context.sequencer.expiry.kept(task.db, task.key);
       counts.differences[kind] = (counts.differences[kind] ?? 0) + 1;
       this.context.report(task, { ...difference, kind });
       if (this.request.repair) return this.#repair(task);

@@ -226,7 +226,8 @@ export class Repairer {
     return true;
   }
 
-  #keep({ workload, db }: Suspect): void {
+  #keep({ workload, db, key }: Suspect): void {
+    this.by.sequencer.expiry.kept(db, key);
     if (this.keptForeign++ > 0) return;
     this.by.logger.warn(
       { workload: workload.name, db },

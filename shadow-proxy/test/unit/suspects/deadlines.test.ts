@@ -88,3 +88,14 @@ test('past its bound it forgets what is farthest ahead, and says how many', (t) 
   assert.ok(deadlines.forgotten > 0 && deadlines.forgotten < count);
   for (let i = 0; i < 100_000; i++) assert.equal(deadlines.within(hash(i), 1_000 + i, 1_000 + i), true);
 });
+
+test('nothing is known of a key that was removed, whatever is noted of others', () => {
+  const deadlines = new Deadlines(() => 0);
+  for (let i = 0; i < 100; i++) deadlines.note(hash(i), 1_000, 1_010);
+  deadlines.remove(hash(7));
+  deadlines.remove(hash(5_000));
+  const known = (i: number): boolean => deadlines.has(hash(i)) && deadlines.within(hash(i), 1_000, 1_010);
+  assert.deepEqual([known(7), deadlines.has(hash(7)), known(6), known(8)], [false, false, true, true]);
+  for (let i = 100; i < 5_000; i++) deadlines.note(hash(i), 1_000, 1_010);
+  assert.deepEqual([deadlines.has(hash(7)), known(6), known(4_999)], [false, true, true]);
+});

@@ -49,3 +49,26 @@ test('a key that is added again takes no room', () => {
   for (let i = 0; i < 2 * FULL; i++) keys.add(hash(1));
   assert.equal(missing(keys, 1, FULL - 1), 0);
 });
+
+test('a key that was removed is not known, and those behind its slot are', () => {
+  const keys = new KnownKeys();
+  const [first, second, third] = [5, 5 + 2 ** 40, 5 + 2 ** 41];
+  for (const each of [first, second, third]) keys.add(each);
+  keys.remove(first);
+  keys.remove(7);
+  assert.deepEqual(
+    [first, second, third, 7].map((each) => keys.has(each)),
+    [false, true, true, false],
+  );
+  keys.add(first);
+  assert.equal(keys.has(first), true);
+});
+
+test('a removed key stays removed when the tables grow, and when one becomes the older', () => {
+  const keys = new KnownKeys();
+  keys.add(hash(1));
+  keys.remove(hash(1));
+  for (let number = 2; number <= FULL; number++) keys.add(hash(number));
+  keys.remove(hash(2));
+  assert.deepEqual([keys.has(hash(1)), keys.has(hash(2)), missing(keys, 3, FULL)], [false, false, 0]);
+});

@@ -1,0 +1,80 @@
+/** Found in profile `foreign` (seed 913): a write to a key that only the target had left what it had there. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { KeptWorld } from '../../kept/world.js';
+
+const COMMANDS = ['HSET h field v', 'SADD s own', 'ZADD z 1 own', 'COPY h copy REPLACE', 'SUNIONSTORE union s other'];
+
+/** The target has keys that the source lacks, and is written to; they are kept. */
+async function admit(kept: KeptWorld): Promise<void> {
+  const consent = { overwrite: true, deleteForeign: false, confirm: 4 };
+  let isOver = false;
+  kept.proxy.within(({ shard }) => {
+    void shard.changeStage({ workload: 'default', stage: 'dualwrite', consent }).then(() => (isOver = true));
+  });
+  await kept.until(() => isOver, 'the stage is dualwrite');
+  await copyAll(kept);
+}
+
+async function copyAll(kept: KeptWorld): Promise<void> {
+  kept.startJob({ kind: 'backfill' });
+  await kept.until(() => kept.proxy.condition()?.job?.state === 'done', 'all keys are copied');
+}
+
+for (const isTransaction of [false, true])
+  test(`What a client adds to a foreign key ${isTransaction ? 'in a transaction ' : ''}ends it`, () =>
+    KeptWorld.run(
+      async (kept) => {
+        for (const command of ['HSET h foreign f', 'SADD s foreign', 'ZADD z 7 foreign', 'SADD other foreign'])
+          kept.bypass(kept.target, command);
+        await admit(kept);
+        assert.ok(kept.isClean);
+        const client = await kept.client();
+        if (isTransaction) await client.ask('MULTI');
+        for (const command of COMMANDS) await client.ask(command);
+        if (isTransaction) await client.ask('EXEC');
+        await kept.until(() => kept.isClean, 'no key is a suspect');
+        for (const key of ['h', 's', 'z', 'copy', 'union']) {
+          const [source, target] = kept.values(`0 ${key}`);
+          assert.notEqual(source, null, key);
+          assert.deepEqual(target, source, key);
+        }
+        // Only read.
+        assert.deepEqual(kept.values('0 other')[0], null);
+        assert.notEqual(kept.values('0 other')[1], null);
+      },
+      { default: { stage: 'off' } },
+    ));
+
+test('A key that a flush left on the target alone is asked about again', () =>
+  KeptWorld.run(
+    async (kept) => {
+      kept.bypass(kept.target, 'HSET h foreign f');
+      await admit(kept);
+      const client = await kept.client();
+      await client.ask('HSET known a 1');
+      await client.ask('HSET known b 2');
+      await client.ask('FLUSHDB');
+      await copyAll(kept);
+      assert.deepEqual(kept.values('0 known')[0], null);
+      await kept.until(() => kept.isClean, 'no key is a suspect');
+      await client.ask('HSET known c 3');
+      await kept.until(() => kept.isClean, 'no key is a suspect');
+      const [source, target] = kept.values('0 known');
+      assert.deepEqual(target, source);
+    },
+    { default: { stage: 'off' } },
+  ));
+
+test('A key that the target alone has lost is copied when a client adds to it', () =>
+  KeptWorld.run(async (kept) => {
+    for (const server of [kept.source, kept.target]) kept.bypass(server, 'HSET h a 1');
+    const client = await kept.client();
+    await kept.until(() => kept.isClean, 'the keys are compared');
+    kept.bypass(kept.target, 'DEL h');
+    await client.ask('HSET h b 2');
+    await kept.until(() => kept.isClean, 'no key is a suspect');
+    const [source, target] = kept.values('0 h');
+    assert.deepEqual(target, source);
+    assert.equal((source as Map<unknown, unknown>).size, 2);
+  }));
