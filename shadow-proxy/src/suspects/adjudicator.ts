@@ -87,7 +87,7 @@ const VALUE_KINDS = {
 
 const dumpOf = ({ payload }: HeldValue): Buffer =>
   payload === null ? Buffer.from('$-1\r\n') : Buffer.concat([Buffer.from(`$${payload.length}\r\n`), payload, CRLF]);
-const lifeOf = ({ life }: HeldValue): Buffer => Buffer.from(`:${pttlOf(life)}\r\n`);
+const replyOf = (life: KeyLife): Buffer => Buffer.from(`:${pttlOf(life)}\r\n`);
 const CRLF = Buffer.from('\r\n');
 
 export class Adjudicator implements Verdicts {
@@ -296,14 +296,10 @@ export class Adjudicator implements Verdicts {
       counters.compared++;
       counters.matched++;
     } else if (difference.sure && decides) {
-      counters.compared++;
-      const kind = VALUE_KINDS[difference.kind];
-      increment(counters.mismatches, kind);
-      const shown = difference.kind === 'ttl' ? lifeOf : dumpOf;
-      const frames = { [authority]: shown(difference.authority), [otherSide(authority)]: shown(difference.mirror) };
-      const { source, target } = frames as Record<Side, Buffer>;
-      const command = difference.kind === 'ttl' ? 'pttl' : 'dump';
-      this.found({ workload: workload.name, command, db, key, kind, authority, source, target });
+      const isTtl = difference.kind === 'ttl';
+      const shown = (held: HeldValue): Buffer => (isTtl ? replyOf(held.life) : dumpOf(held));
+      const replies = { authority: shown(difference.authority), mirror: shown(difference.mirror) };
+      this.#found(workload, db, key, isTtl ? 'pttl' : 'dump', VALUE_KINDS[difference.kind], authority, replies);
       this.sequencer.suspects.key(db, key, 'mismatch');
     } else if (pairs > 0) {
       this.sequencer.suspects.key(db, key, 'inconclusive');
@@ -311,6 +307,37 @@ export class Adjudicator implements Verdicts {
       if (suspect === undefined || !this.deferred.add(suspect, { ...pair, tries: tries + 1 }))
         this.inconclusive(pair, suspect);
     }
+  }
+
+  /** Only one server has the key: both have said so at one place in the order, and no expiry explains it. */
+  oneSided(db: number, key: Buffer, authority: Side, lives: Readonly<Record<'authority' | 'mirror', KeyLife>>): void {
+    const { router, suspects } = this.sequencer;
+    const workload = router.match(key, 0, key.length);
+    const isKnown = suspects.isWhole(workload) || this.deferred.suspectOf(db, [key]) !== undefined;
+    if (!isKnown && !this.asksAbout(keyId(db, key))) {
+      const kind = lives.authority.state === 'absent' ? 'missing-on-authority' : 'missing-on-mirror';
+      const replies = { authority: replyOf(lives.authority), mirror: replyOf(lives.mirror) };
+      this.#found(workload, db, key, 'pttl', kind, authority, replies);
+    }
+    suspects.named(db, key, 'mismatch');
+  }
+
+  /** A mismatch that a comparison of the kit's own has found. */
+  #found(
+    workload: Workload,
+    db: number,
+    key: Buffer,
+    command: string,
+    kind: MismatchKind,
+    authority: Side,
+    replies: Readonly<Record<'authority' | 'mirror', Buffer>>,
+  ): void {
+    const counters = this.sequencer.counters.of(workload);
+    counters.compared++;
+    increment(counters.mismatches, kind);
+    const [source, target] =
+      authority === 'source' ? [replies.authority, replies.mirror] : [replies.mirror, replies.authority];
+    this.found({ workload: workload.name, command, db, key, kind, authority, source, target });
   }
 
   #conclude(pair: Pair, found: Verdict): void {

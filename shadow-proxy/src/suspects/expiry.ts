@@ -225,7 +225,7 @@ export class Expiry implements ExpiryEdges {
         // Only one server has the key, as with a foreign key. What the command makes of it may differ, and the replies
         // may not show that. It is asked about again before its next write.
         if (authority.state !== mirror.state && !(mirror.state === 'absent' && this.#isToBeCopied(db, key)))
-          this.sequencer.suspects.named(db, key, 'one-sided');
+          this.sequencer.verdicts.oneSided(db, key, lane.server.side, { authority, mirror });
         else this.#persists(hash);
       } else if (this.#isToBeCopied(db, key) && isMissing(authority, mirror, to - from))
         this.copied(db, key, authority, from, to);

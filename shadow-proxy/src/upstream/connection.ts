@@ -35,6 +35,8 @@ export class Connection {
   runId = '';
   /** Whether the server admitted the connection's user. False without a login where a password is demanded. */
   admitted = true;
+  /** Whether it was lost with questions unanswered: the server may still run these. */
+  leftUnanswered = false;
   /** How many times bytes have arrived. */
   chunks = 0;
   readonly #socket: TcpSocket;
@@ -150,6 +152,7 @@ export class Connection {
   #end(reason: Error): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.leftUnanswered = this.#asked.length > 0;
     const lost = new ConnectionLost(reason.message, { cause: reason });
     for (const asked of this.#asked.splice(0)) asked.reject(lost);
     this.#owner.lost(lost);

@@ -230,7 +230,7 @@ export class ServerConnections {
 
   #controlConnection(): Promise<Connection> {
     if (this.#control) return this.#control;
-    const opening = this.connect({ db: 0, protocol: 2, credentials: this.#dialer.credentials });
+    const opening = this.#openControl();
     this.#control = opening;
     const forget = (): void => {
       this.by.lost();
@@ -241,6 +241,24 @@ export class ServerConnections {
       connection.attachLost(forget);
     }, forget);
     return opening;
+  }
+
+  /** Nothing that was asked on the connection before runs later than what is asked on this one. */
+  async #openControl(): Promise<Connection> {
+    const before = this.#asking;
+    const { credentials, label } = this.#dialer;
+    const connection = await this.connect({ db: 0, protocol: 2, credentials, asksRunId: true });
+    const mayRun = before?.leftUnanswered === true && before.runId !== '' && before.runId === connection.runId;
+    if (!mayRun || before.clientId === 0) return connection;
+    try {
+      await killClient((...args) => connection.ask(...args), before.clientId, label);
+    } catch (problem) {
+      if (!(problem instanceof HandshakeRefused)) {
+        connection.destroy();
+        throw problem;
+      }
+    }
+    return connection;
   }
 
   /** Connects and logs in. @throws {HandshakeRefused} {ConnectionLost} {Error} */

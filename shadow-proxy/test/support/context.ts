@@ -455,6 +455,7 @@ export class FakeProxy {
       },
       verdicts: {
         differs: () => undefined,
+        oneSided: () => undefined,
         late: () => undefined,
         awaitClosed: () => undefined,
         allClosed: () => true,

@@ -70,7 +70,7 @@ export class KeptWorld {
     return new KeptClient(this, end);
   }
 
-  /** The server's end of the proxy's connection on which it last ran the command. */
+  /** The proxy's end of its connection to the server from that port. */
   endOf(server: ServerHost, port: number): End {
     for (const { near, far } of this.world.network.connections)
       if (far.local.host === server.address.host && near.local.port === port) return near;
@@ -144,6 +144,10 @@ export class KeptClient {
     const words = typeof command === 'string' ? command.split(' ') : command;
     const args = words.map((arg) => `$${arg.length}\r\n${arg}\r\n`);
     this.end.send(Buffer.from(`*${args.length}\r\n${args.join('')}`, 'latin1'));
+  }
+
+  leave(): void {
+    this.end.close();
   }
 
   /** The reply to a command, where nothing else is on its way. */

@@ -60,7 +60,9 @@ export class FenceCheck {
 
   /** Null where an answer to the operator, who raises or lifts it by hand, is not known. */
   get #isWanted(): boolean | null {
-    const { stage, handFence } = this.scene;
+    const { stage, handFence, source, proxy } = this.scene;
+    // A source that has restarted has no fence until a proxy raises it again.
+    if (stage === null && source.startedAt > proxy.startedAt) return null;
     if (handFence !== null) return handFence === 'applied' ? true : null;
     return stage === 'live' || stage === 'rampdown';
   }

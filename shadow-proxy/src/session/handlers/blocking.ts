@@ -97,6 +97,8 @@ export class BlockingCommand implements BlockedCommand {
   #nothing: Buffer | null = null;
   /** Set while the server is asked to unblock the command. */
   #unblocking: Promise<unknown> | null = null;
+  /** A connection was lost with a CLIENT UNBLOCK unanswered: the server may still run it. */
+  #mayUnblockLater = false;
   /** Reserves the command's keys while the server still has it and the client has disconnected. */
   #reservation: Reservation | null = null;
   #interrupted: (() => void)[] = [];
@@ -499,13 +501,17 @@ export class BlockingCommand implements BlockedCommand {
   async #ask(how: 'TIMEOUT' | 'ERROR'): Promise<boolean | null> {
     if (this.#lane === null) return false;
     const asked = this.#lane.server.connections.unblock(this.#lane.clientId, how);
-    this.#unblocking = asked.catch(() => undefined);
+    this.#unblocking = asked.catch(() => (this.#mayUnblockLater = true));
     return asked;
   }
 
-  /** Returns the lane for the next client, once no CLIENT UNBLOCK is on its way that could hit that client. */
+  /** Returns the lane for the next client, unless a CLIENT UNBLOCK is on its way that could hit that client. */
   #free(lane: Lane): void {
-    const giveBack = (): void => this.context.sequencer.giveBack(lane);
+    const giveBack = (): void => {
+      if (this.#mayUnblockLater) lane.close();
+      else this.context.sequencer.giveBack(lane);
+      this.#mayUnblockLater = false;
+    };
     if (this.#unblocking === null) giveBack();
     else void this.#unblocking.then(giveBack);
   }
