@@ -79,9 +79,10 @@ test('XADD and XTRIM are answered as by Redis, errors too', async () => {
   const user = 'narrow on >pw ~* &* +xadd +xtrim +select +hello';
   await withRig(
     { servers: { source: { config: { user } }, target: { config: { user } } } },
-    async ({ wire, source, client, assertEqual }) => {
+    async ({ wire, source, target, client, assertEqual }) => {
       const [proxy, direct] = [await wire(), client({ of: source, db: 9 })];
-      await direct.set('text', 'x');
+      const both = [direct, client({ of: target, db: 9 })];
+      await Promise.all(both.map((each) => each.set('text', 'x')));
       await proxy.ask('SELECT', 9);
       for (const args of [
         ['XADD', 's', '1-1', 'f', 'v'],
@@ -116,7 +117,7 @@ test('XADD and XTRIM are answered as by Redis, errors too', async () => {
         );
         twin.disconnect();
       }
-      await direct.del('text');
+      await Promise.all(both.map((each) => each.del('text')));
       await client({ of: source, db: 10 }).flushdb();
       await proxy.ask('DEL', 'text');
       const narrow = await wire();
