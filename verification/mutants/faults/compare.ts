@@ -60,6 +60,7 @@ export const COMPARE: readonly Fault[] = [
     from: 'return WITHSCORES.has(name) && args.some',
     to: 'return false && args.some',
     tests: ['unit/compare/rules'],
+    profile: 'calm',
   },
   {
     id: 'an-edge-is-allowed-whatever-was-written-since',

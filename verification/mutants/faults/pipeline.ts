@@ -89,6 +89,7 @@ export const KEYS: readonly Fault[] = [
     from: 'sequencer.hold(exec, lane, keys, writes);',
     to: '',
     tests: [LINKS],
+    profile: 'certain',
   },
   {
     id: 'a-transaction-that-writes-holds-its-keys-to-read',
@@ -241,6 +242,7 @@ export const WAKEUPS: readonly Fault[] = [
     from: 'if (this.#ended || !this.#answered) return;',
     to: 'if (this.#ended) return;',
     tests: [LINKS],
+    profile: 'certain-lane',
   },
   {
     id: 'a-push-into-a-list-with-elements-is-taken-for-one-into-an-empty-list',
@@ -262,6 +264,7 @@ export const WAKEUPS: readonly Fault[] = [
     from: 'operation.answeredAt = now;\n    try {',
     to: 'operation.answeredAt = now;\n    operation.wakeup?.answered();\n    try {',
     tests: [LINKS],
+    profile: 'certain-lane',
   },
   {
     id: 'a-mirror-with-a-closed-gate-is-empty',
@@ -291,6 +294,7 @@ export const WAKEUPS: readonly Fault[] = [
     from: 'step(() => operation.wakeup?.lost());',
     to: '',
     tests: [LINKS],
+    profile: 'cuts',
   },
 ];
 
@@ -330,6 +334,7 @@ export const MIRROR: readonly Fault[] = [
     from: 'if (operations.length > 0) this.verdicts.awaitClosed(lane);',
     to: '',
     tests: ['integration/rules/rule-05'],
+    profile: 'lost',
   },
   {
     id: 'a-lost-write-is-no-suspect',
@@ -402,6 +407,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'if (now - operation.answeredAt > TTL_LAG_MS || this.clockAheadMs !== 0)',
     to: 'if (this.clockAheadMs !== 0)',
     tests: UNIT,
+    unseen: 'An effect that is late by more than 50 ms makes its key a suspect then, and the copy has the right time.',
   },
   {
     id: 'a-time-to-live-that-waited-just-4-ms-is-shortened',
@@ -417,6 +423,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);',
     to: '',
     tests: UNIT,
+    profile: 'outages',
   },
   {
     id: 'the-mirror-is-dialled-less-and-less',
@@ -424,6 +431,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);',
     to: 'this.#retryMs *= 2;',
     tests: UNIT,
+    profile: 'outages',
   },
   {
     id: 'what-was-lost-with-the-mirror-is-not-told',
@@ -481,6 +489,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'if (this.#alone.waits) return this.#later();',
     to: '',
     tests: UNIT,
+    profile: 'swaps-of-source',
   },
   {
     id: 'a-connection-stays-in-database-0',

@@ -45,5 +45,6 @@ export const ROUTE: readonly Fault[] = [
     from: "mirrorsWrites: true,\n    mirrorsReads: false,\n    sentence: 'The target answers.",
     to: "mirrorsWrites: false,\n    mirrorsReads: false,\n    sentence: 'The target answers.",
     tests: ['unit/route/stage'],
+    profile: 'swaps',
   },
 ];

@@ -18,6 +18,7 @@ export const BLOCKING: readonly Fault[] = [
     from: "if (context.lanes.inFlight > 0) return context.flow.retryWhen('idle');",
     to: '',
     tests: ['unit/session/handlers/blocking'],
+    profile: 'blocked',
   },
   {
     id: 'a-blocking-command-may-span-authorities',
@@ -25,6 +26,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'if (route.other !== null) {',
     to: 'if (false) {',
     tests: ['unit/session/handlers/blocking'],
+    profile: 'apart',
   },
   {
     id: 'a-blocking-command-whose-time-is-over-is-sent-again',
@@ -69,6 +71,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'if (!locks.admits(null, keys, true, lockRequest)) {',
     to: 'if (false) {',
     tests: ['unit/session/handlers/blocking'],
+    profile: 'certain',
   },
   {
     id: 'a-blocking-command-has-its-whole-time-again',
@@ -76,6 +79,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'this.#time.frameNow(this.#nothing !== null),',
     to: 'this.#time.frameNow(false),',
     tests: ['unit/session/handlers/blocking'],
+    profile: 'blocked',
   },
   {
     id: 'a-blocked-command-is-not-noted-when-sent',
@@ -140,6 +144,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'if (done === null && this.#abandoned) this.#cut(lane);',
     to: '',
     tests: ['unit/session/handlers/blocking'],
+    profile: 'waits',
   },
   {
     id: 'an-interrupted-command-is-answered-nil',
@@ -161,6 +166,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'Math.max(leastMs, Math.ceil(this.#until - monotonicMs()))',
     to: 'Math.ceil(this.#until - monotonicMs())',
     tests: ['unit/session/handlers/block-time'],
+    profile: 'apart',
   },
   {
     id: 'a-millisecond-is-sent-as-it-came',
@@ -168,6 +174,7 @@ export const BLOCKING: readonly Fault[] = [
     from: '!resent && this.#ms >= leastMs',
     to: '!resent',
     tests: ['unit/session/handlers/block-time'],
+    profile: 'apart',
   },
   {
     id: 'time-is-over-one-ms-late',
@@ -296,6 +303,7 @@ export const WAYS_OUT: readonly Fault[] = [
     from: 'if (done === undefined) flow.resume();\n    else\n      done.then(\n        () => flow.resume(),\n        (problem: unknown) => this.of.failed(problem),\n      );',
     to: 'flow.resume();',
     tests: ['unit/session/handlers/client-command'],
+    profile: 'calm',
   },
 ];
 
@@ -362,6 +370,7 @@ export const KEYED: readonly Fault[] = [
     from: 'operation.mustCopy = mixed;',
     to: '',
     tests: ['unit/session/handlers/keyed'],
+    profile: 'workloads',
   },
   {
     id: 'a-single-key-write-is-not-noted',
@@ -390,6 +399,7 @@ export const KEYED: readonly Fault[] = [
     from: 'if (probe !== null) sendProbed(context, operation, lane, probe);\n  else {',
     to: '{',
     tests: ['unit/session/handlers/keyed'],
+    profile: 'certain',
   },
   {
     id: 'copy-to-another-database-does-not-run-alone',
@@ -397,6 +407,7 @@ export const KEYED: readonly Fault[] = [
     from: "if (spec.name === 'copy' && crossesDatabases(parser)) return exclusive(context, spec, rule.authority);",
     to: '',
     tests: ['unit/session/handlers/keyed'],
+    profile: 'swaps',
   },
 ];
 
@@ -587,6 +598,7 @@ export const LANES: readonly Fault[] = [
     from: '|| lane.unsentBytes > MAX_UNSENT',
     to: '',
     tests: ['unit/session/client-lanes'],
+    profile: 'floods',
   },
   {
     id: 'a-client-goes-on-when-three-quarters-are-left',
@@ -642,6 +654,7 @@ export const EXCLUSIVE: readonly Fault[] = [
     from: 'if (sharedTarget) return',
     to: 'if (false) return',
     tests: ['unit/session/handlers/exclusive'],
+    profile: 'shared',
   },
   {
     id: 'flushall-spans-authorities',
@@ -649,6 +662,7 @@ export const EXCLUSIVE: readonly Fault[] = [
     from: 'if (!router.oneAuthority) return',
     to: 'if (false) return',
     tests: ['unit/session/handlers/exclusive'],
+    profile: 'half',
   },
   {
     id: 'flushall-is-not-noted',
@@ -663,6 +677,7 @@ export const EXCLUSIVE: readonly Fault[] = [
     from: 'mirrored && !tooWide',
     to: 'mirrored',
     tests: ['unit/session/handlers/exclusive'],
+    profile: 'foreign',
   },
   {
     id: 'flushall-does-not-wait-for-a-stage-change',
@@ -756,6 +771,7 @@ export const ROUTING: readonly Fault[] = [
     from: 'if (!rule.mirrorsWrites && !mixed) return NOTHING;',
     to: 'if (!rule.mirrorsWrites) return NOTHING;',
     tests: ['unit/session/handlers/keyed'],
+    profile: 'workloads',
   },
   {
     id: 'a-setting-that-the-mirror-refuses-is-compared',

@@ -336,7 +336,8 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       'half',
       { leave: 200, proxyStop: 80 },
       {
-        mix: { ...UNFOLLOWED, scripts: 0, pairs: 15, fresh: 3 },
+        mix: { ...UNFOLLOWED, scripts: 0, pairs: 15, fresh: 3, databases: 1 },
+        databases: [0, 0, 0, 1, 2],
         keys: 40,
         journaled: true,
         stage: 'live',
