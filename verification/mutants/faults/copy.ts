@@ -64,6 +64,7 @@ export const COPY: readonly Fault[] = [
     from: 'Math.max(1, Math.round(put.life.ms - ms))',
     to: 'Math.max(1, Math.round(put.life.ms))',
     tests: ['unit/copy/copy-commands'],
+    profile: 'expiry',
   },
   {
     id: 'a-copy-does-not-replace',

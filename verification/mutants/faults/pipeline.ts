@@ -223,6 +223,7 @@ export const LANES: readonly Fault[] = [
     from: '.emptied(this.#db)\n',
     to: '.emptied(-1)\n',
     tests: [LINKS],
+    profile: 'certain-lane',
   },
 ];
 

@@ -211,6 +211,7 @@ export const BLOCKING: readonly Fault[] = [
     from: "name === 'bzpopmin' ? 'MIN' : 'MAX'",
     to: "'MIN'",
     tests: ['unit/session/handlers/try-non-blocking'],
+    profile: 'calm',
   },
   {
     id: 'an-empty-list-is-an-answer',
@@ -685,6 +686,7 @@ export const EXCLUSIVE: readonly Fault[] = [
     from: 'else if (context.sequencer.router.positions.some(({ held }) => held))',
     to: 'else if (false)',
     tests: ['unit/session/handlers/exclusive'],
+    profile: 'late-changes',
   },
   {
     id: 'a-command-runs-alone-beside-its-own-client',
