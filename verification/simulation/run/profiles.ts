@@ -370,12 +370,12 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
     ),
     profile(
       'workloads',
-      { stageChange: 8, cut: 200 },
+      { stageChange: 8, cut: 200, proxyKill: 500 },
       { mix: { ...UNFOLLOWED, pairs: 12, several: 4 }, plan: twoWorkloads('off') },
     ),
     profile(
       'split',
-      { stageChange: 60, leave: 40, trouble: 150, troubleMs: 100, answerLost: 40 },
+      { stageChange: 60, leave: 40, trouble: 150, troubleMs: 100, answerLost: 40, proxyKill: 500 },
       { mix: { ...UNFOLLOWED, pairs: 20 }, plan: twoWorkloads('shadow'), stage: 'rampdown' },
     ),
     profile(
@@ -454,7 +454,7 @@ const WITHOUT_SESSIONS: readonly Profile[] = [
       'fenced',
       {
         ...{ stageChange: 500, handFence: 700, rollback: 2_500 },
-        ...{ proxyKill: 2_500, sourceRestart: 1_500, pause: 1_500, pauseMs: 300, cut: 200 },
+        ...{ proxyKill: 2_500, sourceRestart: 1_500, pause: 1_500, pauseMs: 300, cut: 200, mute: 2_000 },
       },
       {
         mix: { ...COMMON, strings: 4, lists: 3, blocking: 6, hashes: 2, streams: 2, transactions: 2, longScripts: 0 },

@@ -44,7 +44,7 @@ export class Starts {
     for (const key of equality.differing.keys()) {
       const { db, name } = partsOf(key);
       if (scene.proxy.parts!.suspects.has(db, Buffer.from(name, 'latin1'))) continue;
-      if (this.checks.isSuspect(key) || this.checks.isForeign(key)) continue;
+      if (this.checks.isSuspect(key) || this.checks.isForeign(key) || this.checks.isOff(key)) continue;
       scene.fail(`a key differs after a start, and is no suspect: ${equality.show(key)}`, [name]);
     }
   }
