@@ -52,7 +52,7 @@ export class SlotWatch {
   readonly #moved: Record<Side, MovedSlots> = { source: STILL, target: STILL };
   #shown = '';
   #timer: Timer | undefined;
-  #isChecking = false;
+  #checking: Promise<boolean> | null = null;
 
   constructor(private readonly context: SlotWatchContext) {}
 
@@ -66,18 +66,39 @@ export class SlotWatch {
 
   /** Asks both servers once. */
   async check(): Promise<void> {
-    const { servers, face } = this.context;
-    if (face === null || this.#isChecking) return;
-    this.#isChecking = true;
+    this.#checking ??= this.#check().finally(() => (this.#checking = null));
+    await this.#checking;
+  }
+
+  /**
+   * Asks both servers once more. Had slots been away until now, every workload is a suspect again.
+   * @returns why a scan may have missed keys; null if every slot is in place
+   */
+  async checkAway(): Promise<string | null> {
+    if (this.context.face === null) return null;
+    // What is being asked now may be answered already.
+    await this.#checking;
+    this.#checking ??= this.#check().finally(() => (this.#checking = null));
+    const isKnown = await this.#checking;
+    if (this.context.face.frozen.size > 0) return this.describe();
+    return isKnown ? null : 'a server does not answer where its slots are';
+  }
+
+  /** @returns whether every server that is part of a cluster has answered */
+  async #check(): Promise<boolean> {
+    const { servers, face, authorities } = this.context;
+    if (face === null) return true;
+    let isKnown = true;
     for (const side of SIDES) {
       const server = servers[side];
       if (server.identity?.mode !== 'cluster') continue;
       const reply = await server.ask('CLUSTER', 'NODES').catch(() => null);
-      if (reply === null || isError(reply)) continue;
-      this.#moved[side] = movedSlots(nodesOf(text(reply)), face.own.slots) ?? this.#moved[side];
+      const moved = reply === null || isError(reply) ? null : movedSlots(nodesOf(text(reply)), face.own.slots);
+      isKnown &&= moved !== null || !authorities.isFollowed(side);
+      this.#moved[side] = moved ?? this.#moved[side];
     }
-    this.#isChecking = false;
     this.#apply(face);
+    return isKnown;
   }
 
   #apply(face: ClusterFace): void {

@@ -533,6 +533,7 @@ function jobsOf(parts: Core & OrderParts & ClientParts & Health): Jobs {
       large: settings.large,
       planned: () => settings.plan.jobs,
       hindrance: (copies) => hindrance(parts, copies),
+      awaySlots: () => parts.slotWatch.checkAway(),
       settle: () => drained(parts.sequencer),
       since: () => trust.since,
       repairs: () => authorities.frozen === null,

@@ -39,6 +39,8 @@ export interface JobContext extends ScanPassContext, ScanProgressContext {
   /** The plan's limits of jobs. A job's own stand before them. */
   readonly planned: () => JobLimits;
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'mark'>;
+  /** Asks the servers why a scan may have missed keys: their slots are at other nodes. Null if none are. */
+  readonly awaySlots: () => Promise<string | null>;
   /** Called when the mirrors of these workloads hold only keys that the authority has, too. */
   readonly proven: (workloads: readonly Workload[]) => void;
   /** Called when these workloads are no longer suspect. */
@@ -233,7 +235,8 @@ export class Job {
   async #wholeScan(): Promise<void> {
     for (let scans = 1; ;) {
       try {
-        return await this.#pass.run();
+        await this.#pass.run();
+        return await this.#assertComplete();
       } catch (error) {
         this.#pass.halt(error as Error);
         await this.#pass.ended();
@@ -250,6 +253,13 @@ export class Job {
         }
       }
     }
+  }
+
+  /** @throws {RestartScan} {Error} if keys may have been at other nodes while they were scanned */
+  async #assertComplete(): Promise<void> {
+    const away = await this.context.awaySlots();
+    this.#validity.assertCurrent();
+    if (away !== null) throw new Error(away);
   }
 
   #newPass(): ScanPass {
