@@ -79,7 +79,7 @@ export interface LostConnection {
 export interface Verdicts {
   /** The mirror's reply to the operation, `buffer[start, end)`, is not the authority's. */
   differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void;
-  /** Only one server has the key. What it answered to PTTL is no explanation. */
+  /** Only one server has the key, and no time to live explains that. */
   oneSided(db: number, key: Buffer, authority: Side, lives: Readonly<Record<'authority' | 'mirror', KeyLife>>): void;
   /** The mirror confirmed a write so late that a time to live in it may be wrong. */
   late(operation: Operation, now: number): void;
