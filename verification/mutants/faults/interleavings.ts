@@ -20,6 +20,7 @@ export const INTERLEAVINGS: readonly Fault[] = [
     from: 'for (const lane of [...this.#lanes.values(), ...this.#borrowed]) this.#select(lane);',
     to: '',
     tests: ['integration/rules/rule-25-databases'],
+    profile: 'swaps',
   },
   {
     id: 'what-clients-wrote-behind-a-scan-is-not-copied',

@@ -126,6 +126,7 @@ export const KEYS: readonly Fault[] = [
     from: 'await locks.withLock(lane, keysOf(deferred, key), false, async () => {',
     to: 'await locks.withLock(lane, [], false, async () => {',
     tests: [LINKS],
+    profile: 'expiry',
   },
   {
     id: 'a-difference-behind-a-copy-proves-nothing',
@@ -482,7 +483,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'if (other !== channel && other.waits) return this.#later();',
     to: '',
     tests: UNIT,
-    profile: 'swaps',
+    profile: 'swaps-of-source',
   },
   {
     id: 'a-database-overtakes-what-reaches-into-it',

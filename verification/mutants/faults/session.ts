@@ -350,6 +350,7 @@ export const KEYED: readonly Fault[] = [
     from: 'if (locks.admits(lane, keys, spec.write, lockRequest)) continue;',
     to: 'continue;',
     tests: ['unit/session/handlers/split'],
+    profile: 'split',
   },
   {
     id: 'a-lost-part-is-waited-for',
@@ -364,6 +365,7 @@ export const KEYED: readonly Fault[] = [
     from: "if (workload.position.held) return context.flow.retryWhen('open');",
     to: '',
     tests: ['unit/session/handlers/keyed'],
+    profile: 'workloads',
   },
   {
     id: 'a-write-of-mixed-keys-is-repeated',

@@ -32,6 +32,7 @@ export const FLIPS: readonly Fault[] = [
     from: 'endHold = router.hold(workload);',
     to: '',
     tests: [LINKS, 'integration/rules/rule-03-flip'],
+    profile: 'workloads',
   },
   {
     id: 'a-flip-does-not-interrupt-who-blocks',

@@ -136,6 +136,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: 'if (spec?.derives === true && this.#touchedBy(db, operation.original, READS, () => true))',
     to: 'if (spec?.derives === false && this.#touchedBy(db, operation.original, READS, () => true))',
     tests: ['integration/rules/rule-07'],
+    profile: 'cuts',
   },
   {
     id: 'a-late-copy-is-accepted-however-late',
