@@ -79,7 +79,7 @@ test('XADD and XTRIM are answered as by Redis, errors too', async () => {
   const user = 'narrow on >pw ~* &* +xadd +xtrim +select +hello';
   await withRig(
     { servers: { source: { config: { user } }, target: { config: { user } } } },
-    async ({ wire, source, target, client, assertEqual }) => {
+    async ({ wire, shard, source, target, client, assertEqual }) => {
       const [proxy, direct] = [await wire(), client({ of: source, db: 9 })];
       const both = [direct, client({ of: target, db: 9 })];
       await Promise.all(both.map((each) => each.set('text', 'x')));
@@ -117,6 +117,8 @@ test('XADD and XTRIM are answered as by Redis, errors too', async () => {
         );
         twin.disconnect();
       }
+      // A question about the key is answered by both servers before the key is deleted there.
+      await shard.settled();
       await Promise.all(both.map((each) => each.del('text')));
       await client({ of: source, db: 10 }).flushdb();
       await proxy.ask('DEL', 'text');
