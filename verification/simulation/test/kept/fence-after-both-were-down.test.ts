@@ -1,19 +1,9 @@
 /** Found by `npm run simulate -- --profile fenced`: the proxy was killed while the source was down. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { KIT, KIT_RULES } from '../../clients/kinds/sessions.js';
-import { setUser } from '../../server/acl.js';
+import { FENCED_PLAN, makeKit } from '../../kept/fenced.js';
 import { KeptWorld } from '../../kept/world.js';
 
-const PLAN = {
-  fence: 'acl',
-  shards: [
-    {
-      ...{ name: 's0', listen: 'redis://10.0.0.1:7000', target: 'redis://10.0.0.3:6379' },
-      source: `redis://${KIT.name}:${KIT.password}@10.0.0.2:6379`,
-    },
-  ],
-};
 /** A look each 5 s would be too late. */
 const SOON_MS = 1_500;
 
@@ -27,7 +17,7 @@ test('A source that was down when the proxy started is fenced as soon as it is u
       await kept.until(() => kept.proxy.launched !== null, 'the next process serves');
       await kept.pass(SOON_MS);
       kept.source.start(true);
-      setUser(kept.source.model, KIT.name, KIT_RULES);
+      makeKit(kept);
       const rules: string[] = [];
       kept.source.onCommand = (_address, [name, what, user, ...given]) => {
         if (name === 'ACL' && what === 'SETUSER' && user === 'default') rules.push(given.join(' '));
@@ -35,6 +25,6 @@ test('A source that was down when the proxy started is fenced as soon as it is u
       await kept.pass(SOON_MS);
       assert.deepEqual(rules, ['-@write']);
     },
-    PLAN,
-    (kept) => setUser(kept.source.model, KIT.name, KIT_RULES),
+    FENCED_PLAN,
+    makeKit,
   ));

@@ -1,20 +1,10 @@
 /** Found in profile `fenced` (seed 3): another stage change lifted the fence under a promotion that had raised it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { KIT, KIT_RULES } from '../../clients/kinds/sessions.js';
-import { setUser } from '../../server/acl.js';
+import { FENCED_PLAN, makeKit } from '../../kept/fenced.js';
 import { KeptWorld } from '../../kept/world.js';
 
-const PLAN = {
-  fence: 'acl',
-  shards: [
-    {
-      ...{ name: 's0', listen: 'redis://10.0.0.1:7000', target: 'redis://10.0.0.3:6379' },
-      source: `redis://${KIT.name}:${KIT.password}@10.0.0.2:6379`,
-    },
-  ],
-  workloads: [{ name: 'second', keys: ['second*'], stage: 'dualwrite' }],
-};
+const PLAN = { ...FENCED_PLAN, workloads: [{ name: 'second', keys: ['second*'], stage: 'dualwrite' }] };
 
 test('A fence that a promotion has raised is not lifted by another stage change', () =>
   KeptWorld.run(
@@ -40,5 +30,5 @@ test('A fence that a promotion has raised is not lifted by another stage change'
       assert.equal(kept.proxy.snapshot()!.workloads.find(({ name }) => name === 'default')!.stage, 'live');
     },
     PLAN,
-    (kept) => setUser(kept.source.model, KIT.name, KIT_RULES),
+    makeKit,
   ));

@@ -1,20 +1,11 @@
 /** A command that takes a user's writes must not run after its connection was lost, and the promotion was refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { KIT, KIT_RULES } from '../../clients/kinds/sessions.js';
-import { describe, setUser } from '../../server/acl.js';
+import { describe } from '../../server/acl.js';
+import { FENCED_PLAN, makeKit } from '../../kept/fenced.js';
 import { KeptWorld } from '../../kept/world.js';
 
 const SILENCE_MS = 30_000;
-const PLAN = {
-  fence: 'acl',
-  shards: [
-    {
-      ...{ name: 's0', listen: 'redis://10.0.0.1:7000', target: 'redis://10.0.0.3:6379' },
-      source: `redis://${KIT.name}:${KIT.password}@10.0.0.2:6379`,
-    },
-  ],
-};
 
 test('A promotion that lost its connection to the source takes no writes later', () =>
   KeptWorld.run(
@@ -40,6 +31,6 @@ test('A promotion that lost its connection to the source takes no writes later',
       await kept.pass(2 * SILENCE_MS);
       assert.equal(rules(), before);
     },
-    PLAN,
-    (kept) => setUser(kept.source.model, KIT.name, KIT_RULES),
+    FENCED_PLAN,
+    makeKit,
   ));

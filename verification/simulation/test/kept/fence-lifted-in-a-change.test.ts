@@ -1,19 +1,8 @@
 /** Found in profile `fenced` (seed 909): an operator lifted the fence under a promotion that had raised it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { KIT, KIT_RULES } from '../../clients/kinds/sessions.js';
-import { setUser } from '../../server/acl.js';
+import { FENCED_PLAN, makeKit } from '../../kept/fenced.js';
 import { KeptWorld } from '../../kept/world.js';
-
-const PLAN = {
-  fence: 'acl',
-  shards: [
-    {
-      ...{ name: 's0', listen: 'redis://10.0.0.1:7000', target: 'redis://10.0.0.3:6379' },
-      source: `redis://${KIT.name}:${KIT.password}@10.0.0.2:6379`,
-    },
-  ],
-};
 
 test('A fence that a promotion has raised cannot be lifted until the promotion has ended', () =>
   KeptWorld.run(
@@ -40,6 +29,6 @@ test('A fence that a promotion has raised cannot be lifted until the promotion h
       await kept.until(() => rules.length > 1, 'the fence is lifted by hand');
       assert.deepEqual(rules, ['-@write', '-@all +@all']);
     },
-    PLAN,
-    (kept) => setUser(kept.source.model, KIT.name, KIT_RULES),
+    FENCED_PLAN,
+    makeKit,
   ));
