@@ -64,10 +64,9 @@ export class SlotWatch {
     clearTimer(this.#timer);
   }
 
-  /** Asks both servers once. */
-  async check(): Promise<void> {
-    this.#checking ??= this.#check().finally(() => (this.#checking = null));
-    await this.#checking;
+  /** Asks both servers once. @returns whether every server that is part of a cluster has answered */
+  check(): Promise<boolean> {
+    return (this.#checking ??= this.#check().finally(() => (this.#checking = null)));
   }
 
   /**
@@ -78,13 +77,11 @@ export class SlotWatch {
     if (this.context.face === null) return null;
     // What is being asked now may be answered already.
     await this.#checking;
-    this.#checking ??= this.#check().finally(() => (this.#checking = null));
-    const isKnown = await this.#checking;
+    const isKnown = await this.check();
     if (this.context.face.frozen.size > 0) return this.describe();
     return isKnown ? null : 'a server does not answer where its slots are';
   }
 
-  /** @returns whether every server that is part of a cluster has answered */
   async #check(): Promise<boolean> {
     const { servers, face, authorities } = this.context;
     if (face === null) return true;

@@ -220,10 +220,10 @@ export class Expiry implements ExpiryEdges {
       this.#learning.delete(hash);
       if (both === null || both.authority === null || both.mirror === null) return this.#failed(hash);
       const { authority, mirror, from, to } = both;
-      // A key that is still to be copied is missing on the mirror, and has not expired.
       if (authority.state !== 'expires' && mirror.state !== 'expires') {
         // Only one server has the key, as with a foreign key. What the command makes of it may differ, and the replies
-        // may not show that. It is asked about again before its next write.
+        // may not show that. It is asked about again before its next write. A key that is still to be copied is missing
+        // on the mirror, and has not expired.
         if (authority.state !== mirror.state && !(mirror.state === 'absent' && this.#isToBeCopied(db, key)))
           this.sequencer.verdicts.oneSided(db, key, lane.server.side, { authority, mirror });
         else this.#persists(hash);
