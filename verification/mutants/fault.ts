@@ -23,6 +23,8 @@ export interface Fault {
   readonly unseen?: string;
   /** The profile whose simulated runs notice it: only these are made. Absent: all in which its line runs. */
   readonly profile?: string;
+  /** The kept program that notices it, without `.test.ts`: it is run in place of random runs. */
+  readonly kept?: string;
 }
 
 const SRC = 'shadow-proxy/src/';

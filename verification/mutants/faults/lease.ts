@@ -226,5 +226,6 @@ export const OWNERS: readonly Fault[] = [
     from: 'this.#retries.delete(lease);\n          if (!lease.held) this.#tryAgain(lease);',
     to: 'this.#retries.delete(lease);',
     tests: ownership,
+    kept: 'lease-astray',
   },
 ];

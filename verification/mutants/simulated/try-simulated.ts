@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { PROFILES } from '../../simulation/run/profiles.js';
 import { problemsOf, roomOf, withFault, type Fault } from '../fault.js';
 import { ROOT, sourceOf, testFiles } from '../root.js';
+import { runTest } from '../run-test.js';
 import { compiled, transpile, Tree } from '../tree.js';
 import { outsideOf } from './reach.js';
 import type { Counts, Message, Order, Place } from './runs.js';
@@ -20,6 +21,8 @@ const STUCK_MS = 60_000;
 const A_DAY = 86_400;
 /** What a fault of the same file says of a profile counts for so many of others. */
 const NEAR = 100;
+/** Kept programs take milliseconds each. */
+const KEPT_SECONDS = 60;
 const NAMES = PROFILES.map(({ name }) => name);
 
 export interface Trial {
@@ -31,6 +34,7 @@ export interface Trial {
   readonly why: string;
   readonly profile?: string;
   readonly seed?: number;
+  readonly kept?: string;
   readonly operations: number;
   readonly seconds: number;
   /** Of the code that was tried. */
@@ -136,7 +140,8 @@ class Trials {
   /** How often the place of each fault runs, where there is none. */
   async #count(tree: Tree, faults: readonly Fault[]): Promise<void> {
     const counts: Record<string, Counts[string]> = { ...this.#known.counts[this.#version] };
-    const places = faults.filter((fault) => outsideOf(fault) === null && counts[fault.id] === undefined);
+    const isPlaced = (fault: Fault): boolean => fault.kept === undefined && outsideOf(fault) === null;
+    const places = faults.filter((fault) => isPlaced(fault) && counts[fault.id] === undefined);
     if (places.length === 0) return;
     // Compiled as the faulty files are: offsets are those of the same compiler.
     for (const file of new Set(places.map((fault) => fault.file)))
@@ -161,6 +166,7 @@ class Trials {
       ...{ id, noticed: false, why, operations, seconds, version },
     });
     if (outside !== null) return { ...not(outside), unseen: true };
+    if (fault.kept !== undefined) return { id, version, ...(await this.#runKept(tree, fault, fault.kept)) };
     const counts = this.#known.counts[version][id];
     const count = Object.values(counts).reduce((a, b) => a + b, 0);
     if (count === 0 && fault.profile === undefined) return not('its line never runs');
@@ -181,6 +187,15 @@ class Trials {
       if (profile !== '' && (await this.#findsWithout(tree, profile, seed))) continue;
       return { id, noticed: true, why: finding.split('\n')[0], profile, seed, operations, seconds, version };
     }
+  }
+
+  async #runKept(tree: Tree, fault: Fault, kept: string): Promise<Omit<Trial, 'id' | 'version'>> {
+    tree.put(fault, sourceOf(fault.file)!);
+    const file = `verification/simulation/test/kept/${kept}.test.ts`;
+    const { failure, seconds } = await runTest(tree, file, KEPT_SECONDS, this.options.signal);
+    tree.restore(fault);
+    const noticed = failure !== null;
+    return { noticed, why: noticed ? failure : `${kept} passes`, kept, operations: 0, seconds };
   }
 
   async #findsWithout(tree: Tree, profile: string, seed: number): Promise<boolean> {
@@ -291,9 +306,10 @@ function versionOf(folders: readonly string[]): string {
   return hash.digest('hex').slice(0, 12);
 }
 
-function lineOf({ id, noticed, unseen = false, why, profile, seed, operations, seconds }: Trial): string {
+function lineOf({ id, noticed, unseen = false, why, profile, seed, kept, operations, seconds }: Trial): string {
   if (unseen) return `cannot be seen  ${id}: ${why}`;
   if (!noticed) return `not noticed  ${id}: ${why}`;
+  if (kept !== undefined) return `noticed      ${id}: kept program ${kept}: ${why}`;
   return `noticed      ${id}: profile ${profile}, seed ${seed}, ${operations} operations, ${seconds.toFixed(1)} CPU s: ${why}`;
 }
 
@@ -308,17 +324,17 @@ function tableOf(faults: readonly Fault[], trials: Readonly<Record<string, Trial
     return `| ${[room, of.length, seen, of.length - seen - outside, outside].join(' | ')} |`;
   });
   const rows = tried.map((fault) => {
-    const { noticed, profile, seed, operations, seconds, why } = trials[fault.id];
+    const { noticed, profile, seed, kept, operations, seconds, why } = trials[fault.id];
     const time = operations > 0 ? seconds.toFixed(1) : '';
     const verdict = noticed ? 'yes' : outsideOf(fault) === null ? 'no' : 'cannot be seen';
-    return `| ${[roomOf(fault), fault.id, verdict, profile ?? '', seed ?? '', operations, time, why.replaceAll('|', '\\|')].join(' | ')} |`;
+    return `| ${[roomOf(fault), fault.id, verdict, profile ?? kept ?? '', seed ?? '', operations, time, why.replaceAll('|', '\\|')].join(' | ')} |`;
   });
   return [
     '| room | faults | noticed | not noticed | cannot be seen |',
     '| --- | --: | --: | --: | --: |',
     ...summary,
     '',
-    '| room | fault | noticed | profile | seed | operations | CPU s | finding |',
+    '| room | fault | noticed | profile, or kept program | seed | operations | CPU s | finding |',
     '| --- | --- | --- | --- | --: | --: | --: | --- |',
     ...rows,
     '',
@@ -328,6 +344,8 @@ function tableOf(faults: readonly Fault[], trials: Readonly<Record<string, Trial
 /** How many of those that a run can notice were noticed. */
 export function shareOf(faults: readonly Fault[], trials: readonly Trial[]): string {
   const visible = new Set(faults.filter((fault) => outsideOf(fault) === null).map(({ id }) => id));
-  const seen = trials.filter(({ noticed }) => noticed).length;
-  return `${seen} of ${visible.size} faults that a simulated run can notice are noticed; ${faults.length - visible.size} cannot be seen by any run`;
+  const seen = trials.filter(({ noticed }) => noticed);
+  const byKept = seen.filter(({ kept }) => kept !== undefined).length;
+  const outside = faults.length - visible.size;
+  return `${seen.length} of ${visible.size} faults that a simulated run can notice are noticed, ${byKept} of them by a kept program; ${outside} cannot be seen by any run`;
 }

@@ -1,12 +1,13 @@
 /** A simulated run notices a gross fault, and what cannot be noticed is named with its reason. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Fault } from '../fault.js';
 import { FAULTS } from '../faults/index.js';
 import { PROFILES } from '../../simulation/run/profiles.js';
+import { ROOT } from '../root.js';
 import { outsideOf } from '../simulated/reach.js';
 import { trySimulated } from '../simulated/try-simulated.js';
 
@@ -27,11 +28,18 @@ const UNUSED: Fault = {
   tests,
 };
 const UNSEEN: Fault = { ...GROSS, id: 'nobody-could-tell', unseen: 'Clients get the same replies.' };
+const KEPT: Fault = FAULTS.find(({ kept }) => kept !== undefined)!;
 const OUTSIDE: Fault = FAULTS.find(({ file }) => file.includes('/notify/'))!;
 
-test('Each profile that a fault names exists, and no such fault is one that no run can notice', () => {
-  const names = new Set(PROFILES.map(({ name }) => name));
-  const wrong = FAULTS.filter((each) => each.profile !== undefined && (!names.has(each.profile) || outsideOf(each)));
+test('Each profile and kept program that a fault names exists, and no such fault is one that no run can notice', () => {
+  const profiles = PROFILES.map(({ name }) => name);
+  const isKept = (name: string): boolean => existsSync(`${ROOT}verification/simulation/test/kept/${name}.test.ts`);
+  const wrong = FAULTS.filter((each) => {
+    const { profile, kept } = each;
+    if (profile === undefined && kept === undefined) return false;
+    const exists = profile === undefined ? isKept(kept!) : kept === undefined && profiles.includes(profile);
+    return !exists || outsideOf(each) !== null;
+  });
   assert.deepEqual(wrong, []);
 });
 
@@ -51,8 +59,8 @@ test('A fault is noticed by a run with its seed; the next start tries only what 
     signal: t.signal,
   };
   const start = (): ReturnType<typeof trySimulated> =>
-    trySimulated([GROSS, UNUSED, UNSEEN, OUTSIDE], { ...options, say: (line) => void lines.push(line) });
-  const [gross, unused, unseen, outside] = await start();
+    trySimulated([GROSS, UNUSED, UNSEEN, OUTSIDE, KEPT], { ...options, say: (line) => void lines.push(line) });
+  const [gross, unused, unseen, outside, kept] = await start();
   assert.ok(gross.noticed, gross.why);
   assert.match(gross.why, /^(a key differs|the shard is not clean|the run does not end)/);
   assert.ok(gross.seed === 1 && gross.operations > 0 && gross.seconds > 0);
@@ -61,7 +69,11 @@ test('A fault is noticed by a run with its seed; the next start tries only what 
   assert.deepEqual([outside.noticed, outside.why], [false, outsideOf(OUTSIDE)]);
   assert.match(readFileSync(`${report}.md`, 'utf8'), /^\| route \| 2 \| 1 \| 0 \| 1 \|$/m);
   assert.ok(lines.includes('cannot be seen  nobody-could-tell: Clients get the same replies.'));
+  assert.ok(
+    kept.noticed && kept.kept === KEPT.kept && lines.at(-1)!.includes(`kept program ${KEPT.kept}: "`),
+    kept.why,
+  );
   lines.length = 0;
-  assert.deepEqual(await start(), [gross, unused, unseen, outside]);
-  assert.deepEqual(lines, ['4 faults, 0 to try']);
+  assert.deepEqual(await start(), [gross, unused, unseen, outside, kept]);
+  assert.deepEqual(lines, ['5 faults, 0 to try']);
 });
