@@ -11,6 +11,7 @@ export const FLIPS: readonly Fault[] = [
     from: 'await Promise.all(\n    confirming.map((side) => {',
     to: 'void Promise.all(\n    confirming.map((side) => {',
     tests: [LINKS],
+    kept: 'change-waits',
   },
   {
     id: 'a-flip-does-not-wait-for-the-authority',
@@ -18,6 +19,7 @@ export const FLIPS: readonly Fault[] = [
     from: 'await Promise.all(SIDES.map((side) => sequencer.lanes[side].quiet()));',
     to: '',
     tests: [LINKS],
+    kept: 'change-waits',
   },
   {
     id: 'a-flip-does-not-wait-for-copies-that-begin-meanwhile',
@@ -25,6 +27,7 @@ export const FLIPS: readonly Fault[] = [
     from: 'router.setMoving(workload, true);\n      await inTime(this.#drained());',
     to: 'router.setMoving(workload, true);',
     tests: [LINKS],
+    kept: 'change-waits',
   },
   {
     id: 'a-flip-does-not-hold-its-commands',
@@ -73,6 +76,7 @@ export const FLIP_TIMES: readonly Fault[] = [
     from: 'return (promise) => Promise.race([promise, late]);',
     to: 'return (promise) => promise;',
     tests: flip,
+    kept: 'change-refused',
   },
   {
     id: 'a-flip-waits-for-who-runs-alone-without-a-deadline',
@@ -80,6 +84,7 @@ export const FLIP_TIMES: readonly Fault[] = [
     from: 'await inTime(new Promise<void>((resolve) => clients.waitingRoom.onceOpen(resolve)));',
     to: 'await new Promise<void>((resolve) => clients.waitingRoom.onceOpen(resolve));',
     tests: flip,
+    kept: 'change-refused',
   },
   {
     id: 'a-flip-does-not-wait-for-who-runs-alone',
@@ -87,6 +92,7 @@ export const FLIP_TIMES: readonly Fault[] = [
     from: 'await this.#alone(inTime);',
     to: '',
     tests: flip,
+    kept: 'change-waits',
   },
   {
     id: 'two-changes-of-stage-at-once',
@@ -115,6 +121,7 @@ export const FLIP_TIMES: readonly Fault[] = [
     from: 'if (needsClean) this.#assertClean(change);',
     to: '',
     tests: flip,
+    kept: 'change-refused',
   },
   {
     id: 'a-flip-gives-suspects-no-time',
@@ -122,6 +129,7 @@ export const FLIP_TIMES: readonly Fault[] = [
     from: 'await waitWhile(() => !this.#isWhole(workload) && this.#keysToRepair(change, now) > 0, REPAIR_MS);',
     to: '',
     tests: flip,
+    kept: 'change-refused',
   },
   {
     id: 'a-flip-gives-newer-suspects-no-time',
@@ -129,6 +137,7 @@ export const FLIP_TIMES: readonly Fault[] = [
     from: 'if (needsClean) await inTime(this.#repaired(change));',
     to: '',
     tests: flip,
+    kept: 'change-refused',
   },
   {
     id: 'a-flip-does-not-wait-for-questions',
@@ -136,6 +145,7 @@ export const FLIP_TIMES: readonly Fault[] = [
     from: ' || this.context.adjudicator.asksOf(workload)),',
     to: '),',
     tests: flip,
+    kept: 'change-refused',
   },
   {
     id: 'a-flip-does-not-ask-who-will-be-the-authority',
@@ -143,6 +153,7 @@ export const FLIP_TIMES: readonly Fault[] = [
     from: 'for (const side of authorityLeft(to, from)) {',
     to: 'for (const side of [] as Side[]) {',
     tests: [...flip, 'integration/rules/rule-03-flip'],
+    kept: 'change-refused',
   },
   {
     id: 'a-flip-gives-up-an-authority-that-it-does-not-leave',
@@ -150,6 +161,7 @@ export const FLIP_TIMES: readonly Fault[] = [
     from: 'this.#leaving = [];\n      this.#busy = false;',
     to: 'this.#busy = false;',
     tests: flip,
+    kept: 'change-refused',
   },
   {
     id: 'an-authority-that-is-not-trusted-is-left',
@@ -157,5 +169,6 @@ export const FLIP_TIMES: readonly Fault[] = [
     from: 'if (frozen !== null && authorityMoves(from, to) && !force && !failover)',
     to: 'if (frozen !== null && force && !failover)',
     tests: flip,
+    kept: 'change-refused',
   },
 ];

@@ -1,6 +1,7 @@
 /** A small world for a program that once failed: a source, a target, a shard, and clients that send by hand. */
 import { useWorld } from '../../../shadow-proxy/src/io/world.js';
 import type { Stage } from '../../../shadow-proxy/src/route/stage.js';
+import type { StageError, StageRequest } from '../../../shadow-proxy/src/stages/stage-change.js';
 import { jobRequest, type JobRequest } from '../../../shadow-proxy/src/storage/job-file.js';
 import { ReplyReader, type Reply } from '../clients/replies.js';
 import { WORLD } from '../world/events.js';
@@ -11,6 +12,12 @@ import { SimulatedWorld } from '../world/world.js';
 
 /** Long enough for whatever the program waits for. */
 const LIMIT_MS = 60_000;
+
+/** A change of the stage that was asked for. */
+interface Change {
+  /** `made`, or the code of its refusal; null while there is none. */
+  readonly outcome: string | null;
+}
 
 export class KeptWorld {
   readonly world: SimulatedWorld;
@@ -102,11 +109,34 @@ export class KeptWorld {
 
   /** Begins a change of the stage. @returns whether it is made */
   beginChange(stage: Stage): () => boolean {
-    let isOver = false;
+    const change = this.tryChange(stage);
+    return () => change.outcome === 'made';
+  }
+
+  /** Begins a change of the stage. @returns what has come of it */
+  tryChange(stage: Stage, more: Pick<StageRequest, 'force'> = {}): Change {
+    const change: { outcome: Change['outcome'] } = { outcome: null };
     this.proxy.within(({ shard }) => {
-      void shard.changeStage({ workload: 'default', stage }).then(() => (isOver = true));
+      shard.changeStage({ workload: 'default', stage, ...more }).then(
+        () => (change.outcome = 'made'),
+        ({ code, message }: StageError) => (change.outcome = code ?? message),
+      );
     });
-    return () => isOver;
+    return change;
+  }
+
+  /** The proxy's end of the connection on which a command comes to the server that begins so. */
+  async endFor(server: ServerHost, command: string, send: () => Promise<unknown>): Promise<End> {
+    const { onCommand } = server;
+    let port: number | null = null;
+    server.onCommand = (address, args) => {
+      if (args.join(' ').startsWith(command)) port = Number(address.split(':')[1]);
+      onCommand(address, args);
+    };
+    await send();
+    await this.until(() => port !== null, `${command} comes to the server`);
+    server.onCommand = onCommand;
+    return this.endOf(server, port!);
   }
 
   async change(stage: Stage): Promise<void> {
