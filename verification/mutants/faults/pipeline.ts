@@ -68,6 +68,7 @@ export const KEYS: readonly Fault[] = [
     from: 'return this.#waiting.size === 0 || !this.#isBehind(keys, writes, lockRequest?.number ?? Infinity);',
     to: 'return true;',
     tests: ['unit/pipeline/key-locks'],
+    kept: 'two-lanes',
   },
   {
     id: 'reserved-keys-are-free',
@@ -144,6 +145,7 @@ export const LANES: readonly Fault[] = [
     from: 'await Promise.all(siblings.map((lane) => new Promise<void>((resolve) => lane.afterInFlight(resolve))));',
     to: '',
     tests: [LINKS],
+    kept: 'two-lanes',
   },
   {
     id: 'a-second-lane-does-not-have-keys-tracked',
@@ -165,6 +167,7 @@ export const LANES: readonly Fault[] = [
     from: 'identity }) => db === undefined || identity.db === db);',
     to: 'identity }) => db === undefined || identity.db !== db);',
     tests: [LINKS],
+    kept: 'two-lanes',
   },
   {
     id: 'quiet-does-not-wait-for-reservations',
@@ -179,6 +182,7 @@ export const LANES: readonly Fault[] = [
     from: 'if (this.#inFlight.length === 0) then();',
     to: 'if (this.#inFlight.length <= 1) then();',
     tests: [LINKS],
+    kept: 'two-lanes',
   },
   {
     id: 'a-client-goes-to-another-lane-with-commands-in-flight',
@@ -307,6 +311,7 @@ export const MIRROR: readonly Fault[] = [
     from: 'if (this.isEmpty) return then();',
     to: 'if (this.queued >= 0) return then();',
     tests: [LINKS],
+    kept: 'mirror-queue',
   },
   {
     id: 'the-next-confirmation-is-taken-for-the-last',
@@ -314,6 +319,7 @@ export const MIRROR: readonly Fault[] = [
     from: '({ channel, at: channel.appended })',
     to: '({ channel, at: channel.done })',
     tests: [LINKS],
+    kept: 'mirror-queue',
   },
   {
     id: 'a-transaction-is-told-without-multi',
@@ -372,6 +378,7 @@ export const QUEUE: readonly Fault[] = [
     from: ' && !isIndispensable(operation))',
     to: ')',
     tests: UNIT,
+    kept: 'mirror-queue',
   },
   {
     id: 'room-for-the-first-is-room-for-the-block',
@@ -379,6 +386,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'if (this.#bytes + size > this.limits.queueBytes',
     to: 'if (this.#bytes + operations[0].size > this.limits.queueBytes',
     tests: UNIT,
+    kept: 'mirror-queue',
   },
   {
     id: 'a-confirmed-effect-keeps-its-room',
@@ -448,6 +456,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'this.events.connected(true);\n      this.#flush();',
     to: 'this.events.connected(true);',
     tests: UNIT,
+    kept: 'mirror-queue',
   },
   {
     id: 'a-gate-holds-nothing-back',
@@ -455,6 +464,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'if (this.#gates.length > 0 && this.#gates[0].at <= this.#taken) return;',
     to: '',
     tests: UNIT,
+    kept: 'mirror-queue',
   },
   {
     id: 'an-open-gate-holds-back-until-the-next-effect',
@@ -462,6 +472,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'this.#passMarks();\n      this.#flush();\n    };',
     to: 'this.#passMarks();\n    };',
     tests: UNIT,
+    kept: 'mirror-queue',
   },
   {
     id: 'what-was-read-during-a-swap-counts',

@@ -15,6 +15,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: '(touches !== 0 && mayCreate(spec) ? CREATES : 0) |',
     to: '',
     tests: ['rules/rule-08-restart'],
+    kept: 'foreign-keys',
   },
   {
     id: 'a-key-about-which-nobody-answered-has-no-ttl',
@@ -71,6 +72,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: 'known.touched ||= touched;',
     to: 'known.touched ||= true;',
     tests: ['unit/suspects/suspects'],
+    profile: 'foreign',
   },
   {
     id: 'a-key-that-a-write-reads-counts-as-written',
@@ -108,6 +110,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: '    if (!workload.position.rule(key, 0, key.length).mirrorsWrites) return;\n',
     to: '',
     tests: ['unit/suspects/tracker'],
+    profile: 'shared',
   },
   {
     id: 'a-write-with-hidden-keys-leaves-no-suspicion',
@@ -144,6 +147,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: 'Math.min(...this.#errorsMs) * SPREAD',
     to: 'Infinity',
     tests: ['unit/suspects/lateness'],
+    kept: 'late-copy',
   },
   {
     id: 'a-mirror-that-became-slower-is-never-accepted',

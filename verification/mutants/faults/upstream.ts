@@ -64,6 +64,7 @@ export const UPSTREAM: readonly Fault[] = [
     from: 'await this.identify();\n      if (!this.#leadsHere(connection)) await this.#follow(connection);',
     to: 'await this.identify();',
     tests: ['integration/stages/servers'],
+    profile: 'astray',
   },
   {
     id: 'connections-to-the-server-before-stay-open',

@@ -84,6 +84,33 @@ export class KeptWorld {
     throw new Error(`the proxy has no connection from port ${port}`);
   }
 
+  /**
+   * Nothing that is sent to the server arrives there for so long.
+   * @param port of the one connection of which this is so; absent: of all
+   */
+  holdCommands(server: ServerHost, ms: number, port: number | null = null): void {
+    for (const { near, far } of this.world.network.connections)
+      if (far.local.host === server.address.host && (port ?? near.local.port) === near.local.port) far.silence(ms);
+  }
+
+  /** The port of the connection on which the server runs such a command next, or null. */
+  portOf(server: ServerHost, isSuch: (args: readonly string[]) => boolean): () => number | null {
+    let port: number | null = null;
+    server.onCommand = (address, args) => {
+      if (isSuch(args)) port = Number(address.split(':')[1]);
+    };
+    return () => port;
+  }
+
+  /** Once the server runs such a command, none of its replies on that connection arrives for so long. */
+  holdReplies(server: ServerHost, ms: number, isSuch: (args: readonly string[]) => boolean): void {
+    server.onCommand = (address, args) => {
+      if (!isSuch(args)) return;
+      server.onCommand = () => undefined;
+      this.endOf(server, Number(address.split(':')[1])).silence(ms);
+    };
+  }
+
   /** Writes a key to a server, bypassing the proxy. */
   write(server: ServerHost, key: string, value: string): void {
     this.bypass(server, `SET ${key} ${value}`);
