@@ -16,6 +16,7 @@ export const SCRIPT: readonly Fault[] = [
     from: 'if (repeated === undefined) return rest.length === 0;',
     to: 'if (repeated === undefined) return true;',
     tests: ['unit/script/text'],
+    kept: 'scripts-refused',
   },
   {
     id: 'a-script-that-hides-keys-tells-them-all',
@@ -23,6 +24,8 @@ export const SCRIPT: readonly Fault[] = [
     from: 'return reads !== null && writes !== null;',
     to: 'return true;',
     tests: ['unit/script/frame-keys'],
+    unseen:
+      'A script whose keys are not all known is never sent to the mirror: what it changed is copied, whatever it read.',
   },
   {
     id: 'copy-to-another-database-stays-in-its-own',

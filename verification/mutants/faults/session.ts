@@ -57,6 +57,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'operation.mustCopy = mixed;\n    sequencer.hold',
     to: 'sequencer.hold',
     tests: ['unit/session/handlers/blocking'],
+    kept: 'several-workloads',
   },
   {
     id: 'a-client-that-closed-its-side-blocks',
@@ -94,6 +95,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'if (!tookNothing && follow === WRITE) sequencer.suspects.note(db, this.#frame, 0);',
     to: '',
     tests: ['unit/session/handlers/blocking'],
+    kept: 'blocked-clients',
   },
   {
     id: 'what-woke-it-unseen-is-not-copied',
@@ -101,6 +103,7 @@ export const BLOCKING: readonly Fault[] = [
     from: "if (effect !== null && !place && follow === WRITE) sequencer.suspects.operation(followUp, 'copy');",
     to: '',
     tests: ['unit/session/handlers/blocking'],
+    kept: 'blocked-clients',
   },
   {
     id: 'a-lost-blocked-command-leaves-no-suspect',
@@ -123,6 +126,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'if (this.#unblocking === null) giveBack();',
     to: 'if (true) giveBack();',
     tests: ['unit/session/handlers/blocking'],
+    kept: 'blocked-clients',
   },
   {
     id: 'a-client-that-left-stays-blocked',
@@ -137,6 +141,7 @@ export const BLOCKING: readonly Fault[] = [
     from: 'if (this.spec.write) this.#reservation = locks.reserve(this.#keys);',
     to: '',
     tests: ['unit/session/handlers/blocking'],
+    kept: 'blocked-clients',
   },
   {
     id: 'a-client-that-left-takes-what-is-pushed-where-unblock-is-refused',
@@ -226,6 +231,7 @@ export const BLOCKING: readonly Fault[] = [
     from: '(isRefusal(reply) ? null : reply)',
     to: 'reply',
     tests: ['unit/session/handlers/try-non-blocking'],
+    kept: 'blocked-clients',
   },
   {
     id: 'a-new-stream-id-is-asked-for-without-blocking',
@@ -275,6 +281,7 @@ export const WAYS_OUT: readonly Fault[] = [
     from: 'lanes.leaveQueue();',
     to: '',
     tests: ['unit/session/way-out'],
+    kept: 'left-in-the-queue',
   },
   {
     id: 'others-wait-for-a-subscription-that-was-refused',
@@ -282,6 +289,7 @@ export const WAYS_OUT: readonly Fault[] = [
     from: 'if (subscribers.changing) subscribers.ended(context);',
     to: '',
     tests: ['unit/session/way-out'],
+    kept: 'subscriptions',
   },
   {
     id: 'a-transaction-runs-without-the-command-that-was-refused',
@@ -297,6 +305,7 @@ export const WAYS_OUT: readonly Fault[] = [
     from: 'if (buffer[start] === MINUS) this.#refused(added);',
     to: '',
     tests: ['unit/session/way-out'],
+    kept: 'refused-watch',
   },
   {
     id: 'what-comes-behind-client-unblock-overtakes-it',
@@ -322,6 +331,7 @@ export const KEYED: readonly Fault[] = [
     from: 'operation.mustCopy = part.mixed;',
     to: '',
     tests: ['unit/session/handlers/split'],
+    kept: 'several-workloads',
   },
   {
     id: 'an-error-of-a-part-is-lost',
@@ -343,6 +353,7 @@ export const KEYED: readonly Fault[] = [
     from: 'if (workload.position.held) return null;',
     to: '',
     tests: ['unit/session/handlers/split'],
+    kept: 'several-workloads',
   },
   {
     id: 'a-split-command-ignores-keys-in-flight',
@@ -428,6 +439,7 @@ export const OTHERS: readonly Fault[] = [
     from: "return { side: 'target', frame: encodeCommand(args) };",
     to: "return { side: 'source', frame: encodeCommand(args) };",
     tests: ['unit/session/handlers/scan'],
+    kept: 'scan-at-its-server',
   },
   {
     id: 'the-target-gets-the-cursor-with-the-bit',
@@ -442,6 +454,7 @@ export const OTHERS: readonly Fault[] = [
     from: "head === null || head[1] === '0'",
     to: 'head === null',
     tests: ['unit/session/handlers/scan'],
+    kept: 'scan-at-its-server',
   },
   {
     id: 'keys-shows-those-of-other-shards',
@@ -500,6 +513,7 @@ export const OTHERS: readonly Fault[] = [
     from: "if (router.default.position.held) return context.flow.retryWhen('open');",
     to: '',
     tests: ['unit/session/handlers/broadcast'],
+    kept: 'held-at-default',
   },
   {
     id: 'plain-ignores-a-held-workload',
@@ -650,6 +664,7 @@ export const EXCLUSIVE: readonly Fault[] = [
     from: 'if (maySwap) await unblockAll(context.clients, plan.authority);',
     to: '',
     tests: ['rules/rule-25-databases'],
+    kept: 'swap-in-exec',
   },
   {
     id: 'flushall-takes-what-other-shards-have',
@@ -744,6 +759,7 @@ export const TRANSACTIONS: readonly Fault[] = [
     from: 'if (authority !== null && authority !== route.rule.authority)',
     to: 'if (false)',
     tests: ['unit/session/handlers/transaction'],
+    kept: 'several-workloads',
   },
   {
     id: 'exec-ignores-a-held-workload',
@@ -768,6 +784,7 @@ export const ROUTING: readonly Fault[] = [
     from: 'if (!rule.mirrorsReads || mixed) return NOTHING;',
     to: 'if (!rule.mirrorsReads) return NOTHING;',
     tests: ['unit/session/handlers/keyed'],
+    kept: 'several-workloads',
   },
   {
     id: 'a-write-over-several-stages-follows-by-its-first-key',
@@ -798,6 +815,7 @@ export const ROUTING: readonly Fault[] = [
     from: 'link.muted = this.#isNew;',
     to: '',
     tests: ['unit/session/handlers/pubsub'],
+    kept: 'subscriptions',
   },
   {
     id: 'a-script-counts-as-accepted-though-it-was-refused',
@@ -805,6 +823,7 @@ export const ROUTING: readonly Fault[] = [
     from: 'if (buffer[start] !== MINUS)',
     to: 'if (true)',
     tests: ['unit/session/handlers/noting'],
+    kept: 'scripts-refused',
   },
   {
     id: 'a-transaction-is-not-looked-at-for-what-keydb-does-not-check',
@@ -812,5 +831,6 @@ export const ROUTING: readonly Fault[] = [
     from: 'if (this.#refusesRight(plan)) return;',
     to: '',
     tests: ['rules/wider-rights'],
+    kept: 'wider-right-in-exec',
   },
 ];

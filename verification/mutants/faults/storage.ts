@@ -27,6 +27,7 @@ export const NOTED: readonly Fault[] = [
     from: 'if (own === WRITE) {\n    if (key > 0)',
     to: 'if (key >= 0) {\n    if (key > 0)',
     tests: [CONTENTS],
+    profile: 'crashes',
   },
   {
     id: 'a-transaction-is-not-in-the-journal',
@@ -62,6 +63,7 @@ export const NOTED: readonly Fault[] = [
     from: 'if ((access & WRITES) !== 0) visit(placed, key);',
     to: 'visit(placed, key);',
     tests: [CONTENTS],
+    profile: 'crashes',
   },
   {
     id: 'a-script-that-hides-its-keys-is-not-in-the-journal',

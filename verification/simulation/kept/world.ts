@@ -127,6 +127,16 @@ export class KeptWorld {
     client.end();
   }
 
+  /** From now on: which server ran such a command, in their order. */
+  ranBy(isSuch: (args: readonly string[]) => boolean): readonly ('source' | 'target')[] {
+    const ran: ('source' | 'target')[] = [];
+    for (const name of ['source', 'target'] as const)
+      this[name].onCommand = (_address, args) => {
+        if (isSuch(args)) ran.push(name);
+      };
+    return ran;
+  }
+
   /** Starts a job on all keys; `request` says what is not as usual. */
   startJob(request: Pick<JobRequest, 'kind'> & Partial<JobRequest>): void {
     const usual = { workloads: ['default'], repair: false, dryRun: false, again: true, deletes: 0, sample: 100 };
@@ -203,8 +213,9 @@ export class KeptClient {
     this.end.send(Buffer.from(`*${args.length}\r\n${args.join('')}`, 'latin1'));
   }
 
-  leave(): void {
-    this.end.close();
+  /** @param reset the proxy learns at once that nothing can be sent to it any more */
+  leave(reset = false): void {
+    this.end.close(reset);
   }
 
   /** The reply to a command, where nothing else is on its way. */

@@ -9,11 +9,7 @@ test('While a stage change holds commands, the end of a failover does not send t
       const [client, late] = [await kept.client(), await kept.client()];
       await client.ask('SET k first');
       await kept.until(() => kept.values('0 k').every((value) => value === 'first'), 'both have the key');
-      const writes: string[] = [];
-      for (const [name, server] of [['source', kept.source] as const, ['target', kept.target] as const])
-        server.onCommand = (_address, args) => {
-          if (args[2] === 'second') writes.push(name);
-        };
+      const writes = kept.ranBy((args) => args[2] === 'second');
       // The change is written to the disk for so long that the authority is seen to have restarted meanwhile.
       kept.world.diskMs = [200, 200];
       const isOver = kept.beginChange('shadow');
