@@ -16,6 +16,7 @@ export const COPY: readonly Fault[] = [
     from: 'this.#placed(this.at, (id) => ids.numberOf(id))',
     to: 'this.#placed(this.at, (id) => id)',
     tests: ['copy/swapdb'],
+    kept: 'resumed-job',
   },
   {
     id: 'a-swap-leaves-keys-on-their-way-to-another-database',

@@ -41,10 +41,11 @@ export class DeleteBudget {
 
   /** Counts a delete that the budget allows, before it is sent. */
   spend(workload: Workload): void {
-    if (this.#isOfWorkload(workload)) this.#deleted.set(workload, this.#deletedOf(workload) + 1);
+    const isOfWorkload = this.#isOfWorkload(workload);
+    if (isOfWorkload) this.#deleted.set(workload, this.#deletedOf(workload) + 1);
     else this.#confirmed++;
-    const { deletable } = this.by.permissions.of(workload);
-    if (!this.by.request().dryRun && deletable !== Infinity && this.#noted-- === 0) {
+    const isUnlimited = isOfWorkload && this.by.permissions.of(workload).deletable === Infinity;
+    if (!this.by.request().dryRun && !isUnlimited && this.#noted-- === 0) {
       this.#noted = DELETES_NOTED - 1;
       this.by.save();
     }
