@@ -106,6 +106,7 @@ export const KEYS: readonly Fault[] = [
     from: "const both = await locks.withLock(lane, [key.toString('latin1')], false, () =>\n      sequencer.blocked ? sleep(PASSING_MS, null) : ask(),\n    );",
     to: 'const both = await (sequencer.blocked ? sleep(PASSING_MS, null) : ask());',
     tests: [LINKS],
+    kept: 'questions',
   },
   {
     id: 'a-question-holds-no-key',
@@ -198,6 +199,7 @@ export const LANES: readonly Fault[] = [
     from: "} else if (verdict.kind === 'mismatch' && recomparison?.decides !== true && this.#showsUnnamed(pair)) {",
     to: '} else if (false) {',
     tests: [LINKS],
+    kept: 'questions',
   },
   {
     id: 'effects-of-a-transaction-do-not-wait-for-the-keys-of-its-script',
@@ -294,6 +296,7 @@ export const WAKEUPS: readonly Fault[] = [
     from: 'locks.reserve([...keys, ...[...this.#open].flatMap((blockedClient) => blockedClient.keys)]);',
     to: 'locks.reserve([...keys]);',
     tests: [LINKS, 'integration/rules/rule-06'],
+    kept: 'wakeups',
   },
   {
     id: 'a-lost-push-keeps-its-wakeup',
@@ -481,6 +484,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'if (this.begun === begun) return done;',
     to: 'return done;',
     tests: ['unit/pipeline/swaps'],
+    kept: 'resumed-job',
   },
   {
     id: 'a-connection-from-before-a-swap-is-sent-effects',
@@ -519,6 +523,7 @@ export const QUEUE: readonly Fault[] = [
     from: 'if (asksFirst) lane.first(multi, isNoError, dependents);',
     to: '',
     tests: ['integration/protocol/multi'],
+    kept: 'restricted-users',
   },
   {
     id: 'what-follows-a-silence-was-not-held-back',

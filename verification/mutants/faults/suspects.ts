@@ -23,6 +23,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: 'if (!lane.mayAskLife) return this.#failed(hash);',
     to: 'if (!lane.mayAskLife) return;',
     tests: ['rules/rule-08-restart'],
+    kept: 'restricted-users',
   },
   {
     id: 'a-key-that-was-deleted-is-foreign-after-a-crash',
@@ -37,6 +38,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: 'this.#confirmed = resumed?.confirmed ?? 0;',
     to: 'this.#confirmed = 0;',
     tests: ['rules/rule-25-restart'],
+    kept: 'resumed-job',
   },
   {
     id: 'a-clock-that-was-set-meanwhile-is-not-noticed',
@@ -44,6 +46,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: 'if (!this.#compared) this.#setMeanwhile(aheadMs, errorMs);',
     to: '',
     tests: ['unit/health/clocks'],
+    kept: 'clock-set-meanwhile',
   },
   {
     id: 'an-old-repair-ends-a-new-suspicion',
@@ -65,6 +68,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: 'known.acknowledged ||= reason !== REPLY_LOST;',
     to: 'known.acknowledged = reason !== REPLY_LOST;',
     tests: ['unit/suspects/suspects'],
+    kept: 'lost-effects',
   },
   {
     id: 'a-mismatch-is-a-key-that-was-written',
@@ -87,6 +91,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: "return writes ? suspects.key(db, key, 'expiry-edge') : suspects.named(db, key, 'expiry-edge');",
     to: "return suspects.key(db, key, 'expiry-edge');",
     tests: ['copy/foreign'],
+    kept: 'foreign-keys',
   },
   {
     id: 'keys-past-the-bound-are-forgotten',
@@ -118,6 +123,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: '(db, key) => this.#written(db, key, reason))) this.hidden(reason);',
     to: '(db, key) => this.#written(db, key, reason)));',
     tests: ['unit/suspects/tracker'],
+    kept: 'lost-effects',
   },
   {
     id: 'a-swap-of-databases-forgets-suspects',

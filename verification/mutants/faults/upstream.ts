@@ -43,6 +43,7 @@ export const UPSTREAM: readonly Fault[] = [
     from: 'if (user === undefined) return NO_RIGHTS;',
     to: 'if (user === undefined) return { unrestricted: true, allKeys: true };',
     tests: ['unit/upstream/privileges'],
+    kept: 'restricted-users',
   },
   {
     id: 'a-user-whose-rights-are-stale-may-do-everything',
@@ -57,6 +58,7 @@ export const UPSTREAM: readonly Fault[] = [
     from: '() => answered(NO_RIGHTS));',
     to: '() => answered({ unrestricted: true, allKeys: true }));',
     tests: ['unit/upstream/privileges'],
+    kept: 'restricted-users',
   },
   {
     id: 'a-new-connection-may-lead-to-another-server',

@@ -78,3 +78,40 @@ test('A key that the target alone has lost is copied when a client adds to it', 
     assert.deepEqual(target, source);
     assert.equal((source as Map<unknown, unknown>).size, 2);
   }));
+
+/** Of a script that gives a key a time to live if it exists. */
+const LIVES_ON = "if redis.call('EXISTS', KEYS[1]) == 2 then redis.call('EXPIRE', KEYS[1], ARGV[1]) end return 1";
+
+test('A foreign key that expires is only read by a write: it is kept', () =>
+  KeptWorld.run(
+    async (kept) => {
+      kept.bypass(kept.target, 'SADD other foreign');
+      kept.bypass(kept.target, 'PEXPIRE other 100000');
+      await admit(kept);
+      const client = await kept.client();
+      await client.ask('SUNIONSTORE union other');
+      await kept.until(() => kept.isClean, 'no key is a suspect');
+      assert.deepEqual(kept.values('0 other'), [null, new Set(['foreign'])]);
+      assert.deepEqual(kept.values('0 union'), [null, null]);
+    },
+    { default: { stage: 'off' } },
+  ));
+
+test('A foreign key that a script has named is asked about again', () =>
+  KeptWorld.run(
+    async (kept) => {
+      kept.bypass(kept.target, 'SADD s foreign');
+      await admit(kept);
+      const client = await kept.client();
+      await client.ask(['EVAL', LIVES_ON, '1', 's', '100']);
+      await kept.until(() => kept.isClean, 'no key is a suspect');
+      await client.ask('SADD s own');
+      await kept.until(() => kept.isClean, 'no key is a suspect');
+      const [source, target] = kept.values('0 s');
+      assert.deepEqual(target, source);
+    },
+    { default: { stage: 'off' } },
+    ({ source, target }) => {
+      for (const { model } of [source, target]) model.addScript(LIVES_ON, () => 1);
+    },
+  ));
