@@ -304,7 +304,7 @@ async function start(
   const state = await StateStore.open(plan.state, shardPlan.name, around);
   const directory = join(plan.state, shardPlan.name);
   ownership.needs = () => authoritiesOf(Object.values(resolveStages(plan, state.current).stages));
-  const predecessor = ownership.predecessor ?? (await unseenSince(directory));
+  const predecessor = await lastToServe(ownership, state, directory);
   const unknownBecause =
     (predecessor === null && ownFolder ? crashedUnseen(state) : unknownBecauseOf(predecessor, state)) ??
     newlyOwned(state, plan, shardPlan);
@@ -479,6 +479,19 @@ async function checkNew({ predecessor }: Ownership, plan: Plan, shard: ShardPlan
 /** Whether the predecessor used this folder. */
 const isHeir = (predecessor: Predecessor | null, { previous }: StateStore): boolean =>
   predecessor !== null && previous?.owner?.process === predecessor.process;
+
+/**
+ * The process that had the shard last. A connection may still show the process of this folder although another one has
+ * served since, at a server that the other one did not reach: then what this folder has noted counts.
+ */
+async function lastToServe(
+  { predecessor }: Ownership,
+  state: StateStore,
+  directory: string,
+): Promise<Predecessor | null> {
+  if (predecessor !== null && (predecessor.clean || !isHeir(predecessor, state))) return predecessor;
+  return (await unseenSince(directory)) ?? predecessor;
+}
 
 /**
  * The process that had the shard last, where no connection shows it any more: one that was seen while a process of this
