@@ -54,14 +54,15 @@ export const LEASES: readonly Fault[] = [
     id: 'who-waits-silently-stays-first',
     file: OTHERS,
     from: ' && id < own && idleS < SILENT_S)',
-    to: ' && id < this.clientId)',
+    to: ' && id < own)',
     tests: lease,
+    profile: 'takeovers',
   },
   {
     id: 'who-came-last-is-first',
     file: OTHERS,
     from: ' && id < own && idleS < SILENT_S)',
-    to: ' && id > this.clientId && idleS < SILENT_S)',
+    to: ' && id > own && idleS < SILENT_S)',
     tests: lease,
     unseen: 'One standby takes over all the same: which of several makes no difference to clients.',
   },
@@ -69,9 +70,9 @@ export const LEASES: readonly Fault[] = [
     id: 'two-claim-a-lease',
     file: LEASE,
     from: "if (claims.some(({ word }) => word === 'holds')) {",
-    to: 'if (lines.size === 0) {',
+    to: 'if (listing.size === 0) {',
     tests: lease,
-    profile: 'announced',
+    kept: 'lease-lost',
   },
   {
     id: 'the-server-had-us-when-it-answered',
@@ -79,6 +80,7 @@ export const LEASES: readonly Fault[] = [
     from: 'this.tenure.aliveAt = asked;',
     to: 'this.tenure.aliveAt = monotonicMs();',
     tests: lease,
+    kept: 'lease-lost',
   },
   {
     id: 'giving-a-lease-back-waits-for-ever',
@@ -102,6 +104,7 @@ export const LEASES: readonly Fault[] = [
     from: 'for (const { id, word } of this.claims(listing)) if (isGoodbye(word)) await this.kill(id);',
     to: '',
     tests: ownership,
+    kept: 'served-unseen',
   },
 ];
 
@@ -152,6 +155,7 @@ export const OWNERS: readonly Fault[] = [
     from: 'if (lease.runId !== tenure.runId || monotonicMs',
     to: 'if (monotonicMs',
     tests: ownership,
+    profile: 'standbys',
   },
   {
     id: 'the-other-server-vouches-for-a-time-before-its-lease',
@@ -159,6 +163,7 @@ export const OWNERS: readonly Fault[] = [
     from: ' || other.tenure.since > tenure.aliveAt',
     to: '',
     tests: ownership,
+    kept: 'lease-lost',
   },
   {
     id: 'the-other-server-does-not-vouch',
@@ -174,6 +179,7 @@ export const OWNERS: readonly Fault[] = [
     from: 'other.held && (this.#isNeeded(lease, other.side) || (await this.#waitedSince(other, tenure.aliveAt)))',
     to: 'other.held',
     tests: ownership,
+    kept: 'lease-lost',
   },
   {
     id: 'who-waits-now-has-waited',
@@ -181,6 +187,7 @@ export const OWNERS: readonly Fault[] = [
     from: 'ageS * 1_000 >= begunMs && ',
     to: '',
     tests: ownership,
+    kept: 'lease-lost',
   },
   {
     id: 'a-word-of-goodbye-counts-at-any-server',
@@ -188,6 +195,7 @@ export const OWNERS: readonly Fault[] = [
     from: 'this.#lastHolder((side) => this.#leases[side].inherited);',
     to: '(this.leases.source.inherited ?? this.leases.target.inherited);',
     tests: ownership,
+    kept: 'served-unseen',
   },
   {
     id: 'who-took-a-lease-gives-it-back-at-once',

@@ -43,6 +43,7 @@ export const SHARD: readonly Fault[] = [
     from: "  await appendLine(directory, { time: isoTime(), event: 'holder', process, note });",
     to: '  await Promise.resolve({ process, note });',
     tests: ['integration/cli/standby'],
+    kept: 'served-unseen',
   },
   {
     id: 'a-crash-is-trusted-though-another-process-may-have-served',
@@ -50,6 +51,7 @@ export const SHARD: readonly Fault[] = [
     from: 'previous.owner !== null && !previous.cleanShutdown',
     to: 'previous.owner !== null && previous.cleanShutdown && !previous.cleanShutdown',
     tests: ['integration/cli/standby'],
+    kept: 'served-unseen',
   },
   {
     id: 'an-end-is-trusted-though-another-process-waited-for-it',
@@ -57,6 +59,7 @@ export const SHARD: readonly Fault[] = [
     from: 'if (isNoted && !isFollowed)',
     to: 'if (isNoted)',
     tests: ['integration/cli/standby'],
+    kept: 'served-unseen',
   },
   {
     id: 'an-offline-rollback-fences-a-proxy-of-another-folder',
@@ -64,5 +67,6 @@ export const SHARD: readonly Fault[] = [
     from: 'if (process !== before.owner?.process && !request.force)',
     to: 'if (false)',
     tests: ['integration/cli/standby'],
+    kept: 'served-unseen',
   },
 ];
