@@ -3,6 +3,14 @@ import type { Fault } from '../fault.js';
 
 export const COPY: readonly Fault[] = [
   {
+    id: 'a-brief-reason-is-tried-ever-more-seldom',
+    file: 'shadow-proxy/src/copy/repair/back-off.ts',
+    from: ' || reason.isBrief',
+    to: '',
+    tests: ['unit/copy/back-off'],
+    kept: 'suspect-in-the-way',
+  },
+  {
     id: 'a-swap-leaves-the-scan-in-another-database',
     file: 'shadow-proxy/src/copy/job/scanner.ts',
     from: 'const db = ids.numberOf(id);',

@@ -18,6 +18,8 @@ const MAX_REASONS = 100;
 
 interface Reason {
   readonly name: string;
+  /** Ends by itself within moments: its pause does not double. */
+  readonly isBrief: boolean;
   /** Suspects that a client has written since go first. */
   readonly urgent: Set<Suspect>;
   readonly held: Set<Suspect>;
@@ -39,12 +41,16 @@ export class BackOff {
   /** @param retry queues a suspect; `failed` or `done` must follow */
   constructor(private readonly retry: (suspect: Suspect) => void) {}
 
-  /** Notes that it failed. @returns whether nothing has failed for that reason before it */
-  failed(suspect: Suspect, why: string): boolean {
+  /**
+   * Notes that it failed.
+   * @param isBrief whether the reason ends by itself within moments: then the pause does not double
+   * @returns whether nothing has failed for that reason before it
+   */
+  failed(suspect: Suspect, why: string, isBrief = false): boolean {
     const before = this.#of.get(suspect);
     const name = this.#nameOf(why);
     const isNew = !this.#reasons.has(name);
-    const reason = this.#reasons.get(name) ?? this.#begin(name);
+    const reason = this.#reasons.get(name) ?? this.#begin(name, isBrief);
     reason.held.add(suspect);
     this.#of.set(suspect, reason);
     if (before !== undefined && before.tried.delete(suspect)) this.#next(before);
@@ -97,9 +103,10 @@ export class BackOff {
     return this.#reasons.has(name) || this.#reasons.size < MAX_REASONS ? name : 'other';
   }
 
-  #begin(name: string): Reason {
+  #begin(name: string, isBrief: boolean): Reason {
     const reason: Reason = {
       name,
+      isBrief,
       urgent: new Set(),
       held: new Set(),
       tried: new Set(),
@@ -120,7 +127,7 @@ export class BackOff {
     if (reason.asked > 0) {
       const most = reason.done * 2 >= reason.asked;
       reason.batch = most ? reason.batch * 2 : PROBES;
-      reason.pauseMs = reason.done > 0 ? FIRST_MS : Math.min(MAX_MS, reason.pauseMs * 2);
+      reason.pauseMs = reason.done > 0 || reason.isBrief ? FIRST_MS : Math.min(MAX_MS, reason.pauseMs * 2);
       pauseMs = most ? 0 : reason.pauseMs;
       reason.asked = reason.done = 0;
     }

@@ -57,8 +57,11 @@ const MAX_RESTING = 10_000;
 /** The copy has to wait for a flip, an exclusive command or the mirror. */
 class NotNow extends Error {}
 /** Made once: repairs are tried again and again until they may go on. */
-const NOT_NOW_ERROR = new NotNow();
-const NOT_NOW = 'not now';
+const HELD_ERROR = new NotNow('a flip or an exclusive command is in progress');
+const NO_MIRROR_ERROR = new NotNow('the mirror is disconnected');
+const FULL = 'the mirror has no memory left';
+/** Not worth a log line. */
+const NOT_NOW: ReadonlySet<string> = new Set([HELD_ERROR.message, NO_MIRROR_ERROR.message, FULL]);
 
 export interface RepairerContext {
   /** Whether the kit wrote every key of a workload on the mirror. */
@@ -183,7 +186,8 @@ export class Repairer {
 
   /** Said once for all keys that fail for one reason. */
   #failed(suspect: Suspect, why: string): void {
-    if (this.#closed || !this.#backOff.failed(suspect, why) || why === NOT_NOW) return;
+    const isNew = !this.#closed && this.#backOff.failed(suspect, why, why === HELD_ERROR.message);
+    if (!isNew || NOT_NOW.has(why)) return;
     const { workload, db, reason } = suspect;
     this.by.logger.warn({ workload: workload.name, db, reason, why }, 'a suspect could not be repaired yet');
   }
@@ -273,8 +277,8 @@ export class Repairer {
           this.by.authorities.frozen !== null ||
           workload.position.rule(key, 0, key.length).authority !== rule.authority
         )
-          throw NOT_NOW_ERROR;
-        if (!this.by.sequencer.mirrors[otherSide(rule.authority)].connected) throw NOT_NOW_ERROR;
+          throw HELD_ERROR;
+        if (!this.by.sequencer.mirrors[otherSide(rule.authority)].connected) throw NO_MIRROR_ERROR;
         // As it is asked: what is sent until the answer comes may have happened after it (the authority names what
         // scripts change).
         const { generation } = suspect;
@@ -304,13 +308,12 @@ export class Repairer {
       suspect.copied = 0;
       this.by.recheck.giveBack(suspect, deferred);
       const why = (error as Error).message;
-      if (error instanceof NotNow) return NOT_NOW;
       if (error instanceof CopyError && error.code === 'memory') {
         this.by.sequencer.mirrors[
           otherSide(workload.position.rule(key, 0, key.length).authority)
         ].server.refusedForMemory();
         this.#fullUntil = monotonicMs() + FULL_MS;
-        return NOT_NOW;
+        return FULL;
       }
       return why;
     }
