@@ -161,5 +161,6 @@ export const SUSPECTS: readonly Fault[] = [
     from: 'this.#errorsMs.shift();',
     to: '',
     tests: ['unit/suspects/lateness'],
+    kept: 'late-copy',
   },
 ];

@@ -8,6 +8,7 @@ export const UPSTREAM: readonly Fault[] = [
     from: "if (role.items && text(role.items[0]) !== 'master')",
     to: "if (role.items && text(role.items[0]) === '')",
     tests: ['unit/upstream/require-master'],
+    profile: 'sentinels',
   },
   {
     id: 'a-redirection-of-a-server-reaches-the-client',
@@ -74,5 +75,6 @@ export const UPSTREAM: readonly Fault[] = [
     from: "if (identity.runId !== '' && before.runId !== identity.runId) this.connections.keepTo(identity.runId);",
     to: '',
     tests: ['integration/stages/servers'],
+    kept: 'moved-address',
   },
 ];

@@ -26,3 +26,19 @@ test('Behind a mirror that is always late, a copy is not accepted that came far 
     {},
     (kept) => (kept.world.network.options = { ...kept.world.network.options, delayMs: [40, 40] }),
   ));
+
+test('Behind a mirror that became slower for good, a copy is accepted in the end', () =>
+  KeptWorld.run(
+    async (kept) => {
+      const client = await kept.client();
+      await client.ask('SET k v PX 1000000');
+      await kept.pass(FIRST_MS);
+      assert.ok(!kept.isClean, 'copies are late all the time');
+      kept.world.network.options = { ...kept.world.network.options, delayMs: [200, 200] };
+      for (const connection of kept.world.network.connections)
+        if (connection.to.host === kept.target.address.host) connection.cut();
+      await kept.until(() => kept.isClean, 'the workload is clean');
+    },
+    {},
+    (kept) => (kept.world.network.options = { ...kept.world.network.options, delayMs: [40, 40] }),
+  ));
