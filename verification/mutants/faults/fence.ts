@@ -34,6 +34,7 @@ export const FENCES: readonly Fault[] = [
     from: 'if (source.fence.at === source.runId && lost.length === 0 && writers.length === 0) return;',
     to: 'if (source.fence.at !== null) return;',
     tests,
+    kept: 'fence-after-a-restart',
   },
   {
     id: 'a-rollback-leaves-the-fence',

@@ -102,6 +102,7 @@ export const KEPT: readonly Fault[] = [
     from: 'this.#current = current;\n    this.#other = other;\n    this.#noteLeft();',
     to: 'this.#current = current;\n    this.#other = other;',
     tests: [JOURNAL],
+    kept: 'left-by-a-crash',
   },
   {
     id: 'what-is-still-suspect-is-forgotten-when-the-files-take-turns',
@@ -116,6 +117,7 @@ export const KEPT: readonly Fault[] = [
     from: 'void this.#by.settle().then(() => {',
     to: 'void Promise.resolve().then(() => {',
     tests: [JOURNAL],
+    kept: 'left-by-a-crash',
   },
   {
     id: 'a-batch-is-not-chained-to-the-one-before',
@@ -130,6 +132,7 @@ export const KEPT: readonly Fault[] = [
     from: 'if (bytes.length % SEGMENT_BYTES !== 0 || at + FRAME > bytes.length)',
     to: 'if (at + FRAME > bytes.length)',
     tests: [JOURNAL],
+    profile: 'damages',
   },
   {
     id: 'bytes-behind-the-records-are-not-looked-at',
@@ -137,6 +140,7 @@ export const KEPT: readonly Fault[] = [
     from: 'return isZeros(bytes.subarray(at)) ? null : `is damaged after byte ${at}`;',
     to: 'return null;',
     tests: [JOURNAL],
+    profile: 'damages',
   },
   {
     id: 'a-missing-file-says-that-nothing-was-written',
@@ -151,6 +155,7 @@ export const KEPT: readonly Fault[] = [
     from: 'if (now === null || ',
     to: "if (now !== null && now === '' && ",
     tests: [JOURNAL],
+    profile: 'damages',
   },
   {
     id: 'a-journal-of-another-process-is-believed',
@@ -165,6 +170,7 @@ export const KEPT: readonly Fault[] = [
     from: 'const isFollower = before === journal && isNo(bytes, SERVES_AT);',
     to: 'const isFollower = before === journal;',
     tests: [JOURNAL],
+    profile: 'damages',
   },
   {
     id: 'a-gap-in-the-journal-is-not-told',
@@ -172,6 +178,7 @@ export const KEPT: readonly Fault[] = [
     from: "if (!isNo(bytes, GAP_AT)) return unless('is incomplete: the disk was full');",
     to: '',
     tests: [JOURNAL],
+    kept: 'left-by-a-crash',
   },
   {
     id: 'a-journal-that-is-rotated-while-it-is-read-is-believed',
@@ -179,6 +186,7 @@ export const KEPT: readonly Fault[] = [
     from: 'if (isSame && !isTorn) return records;',
     to: 'if (!isTorn) return records;',
     tests: [JOURNAL],
+    kept: 'journal-read-twice',
   },
   {
     id: 'a-write-that-is-read-half-way-is-damage',
@@ -186,5 +194,6 @@ export const KEPT: readonly Fault[] = [
     from: 'if (isSame && !isTorn) return records;',
     to: 'if (isSame) return records;',
     tests: [JOURNAL],
+    kept: 'journal-read-twice',
   },
 ];

@@ -31,6 +31,7 @@ export const SUSPECTS: readonly Fault[] = [
     from: "touched ? 'process-ended' : 'process-ended-unwritten'",
     to: "'process-ended-unwritten'",
     tests: ['rules/rule-25-restart'],
+    kept: 'left-by-a-crash',
   },
   {
     id: 'a-job-that-goes-on-deletes-as-many-again',

@@ -151,7 +151,7 @@ export class KeptWorld {
   }
 
   /** Begins a change of the stage. @returns what has come of it */
-  tryChange(stage: Stage, more: Pick<StageRequest, 'force'> = {}): Change {
+  tryChange(stage: Stage, more: Pick<StageRequest, 'force' | 'consent'> = {}): Change {
     const change: { outcome: Change['outcome'] } = { outcome: null };
     this.proxy.within(({ shard }) => {
       shard.changeStage({ workload: 'default', stage, ...more }).then(
