@@ -54,11 +54,9 @@ const DIFFERED: ReadonlySet<string> = new Set(['mismatch', 'evicted']);
 /** How many large keys are remembered. */
 const MAX_RESTING = 10_000;
 
-/** The copy has to wait for a flip, an exclusive command or the mirror. */
-class NotNow extends Error {}
 /** Made once: repairs are tried again and again until they may go on. */
-const HELD_ERROR = new NotNow('a flip or an exclusive command is in progress');
-const NO_MIRROR_ERROR = new NotNow('the mirror is disconnected');
+const HELD_ERROR = new Error('a flip or an exclusive command is in progress');
+const NO_MIRROR_ERROR = new Error('the mirror is disconnected');
 const FULL = 'the mirror has no memory left';
 /** Not worth a log line. */
 const NOT_NOW: ReadonlySet<string> = new Set([HELD_ERROR.message, NO_MIRROR_ERROR.message, FULL]);
