@@ -121,7 +121,7 @@ export const KEYS: readonly Fault[] = [
     from: 'sequencer.hold(second, lane, sequencer.keys.ids(frame, start), true);',
     to: '',
     tests: [LINKS],
-    kept: 'second-read',
+    profile: 'certain',
   },
   {
     id: 'a-repair-does-not-wait-for-writes-in-flight',

@@ -439,7 +439,7 @@ export const OTHERS: readonly Fault[] = [
     from: "return { side: 'target', frame: encodeCommand(args) };",
     to: "return { side: 'source', frame: encodeCommand(args) };",
     tests: ['unit/session/handlers/scan'],
-    kept: 'scan-at-its-server',
+    profile: 'flips',
   },
   {
     id: 'the-target-gets-the-cursor-with-the-bit',
@@ -454,7 +454,7 @@ export const OTHERS: readonly Fault[] = [
     from: "head === null || head[1] === '0'",
     to: 'head === null',
     tests: ['unit/session/handlers/scan'],
-    kept: 'scan-at-its-server',
+    profile: 'apart',
   },
   {
     id: 'keys-shows-those-of-other-shards',

@@ -114,10 +114,10 @@ export const HASH_COMMANDS: Readonly<Record<string, Run>> = {
     return bulk(value);
   },
   hrandfield: random,
-  hscan({ database }, args) {
+  hscan({ database, server }, args) {
     needCursor(args[2]);
     const hash = database.getAs(args[1], 'hash');
     if (hash === undefined) return NOTHING_SCANNED;
-    return scanCollection(args, hash, (field) => [field, hash.get(field)!], SMALL);
+    return scanCollection(server, args, hash, (field) => [field, hash.get(field)!], SMALL);
   },
 };

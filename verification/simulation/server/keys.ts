@@ -206,9 +206,9 @@ const restore: Run = ({ database, server }, args) => {
   return OK;
 };
 
-const scan: Run = ({ database }, args) => {
+const scan: Run = ({ database, server }, args) => {
   const options = scanOptions(args, 1, true);
-  const { next, found } = scanStep(database.keys.keys(), options);
+  const { next, found } = scanStep(database.keys.keys(), server, options);
   const shown = found.filter((key) => {
     if (!matches(options.pattern, key)) return false;
     const entry = database.get(key);

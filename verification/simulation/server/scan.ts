@@ -6,6 +6,7 @@ import { matches } from './glob.js';
 import { needInteger } from './numbers.js';
 import { Options } from './options.js';
 import { array, arrayOf, bulk, bulks, Refusal, SYNTAX } from './reply.js';
+import type { State } from './state.js';
 
 interface ScanOptions {
   readonly cursor: number;
@@ -40,22 +41,27 @@ export function scanOptions(args: readonly string[], at: number, withType: boole
 }
 
 /** FNV-1a of 32 bits. */
-function hashOf(text: string): number {
-  let hash = 0x811c9dc5;
+function hashOf(text: string, begin = 0x811c9dc5): number {
+  let hash = begin;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return hash >>> 0;
 }
 
-/** The names from the cursor on, at least `count` of them as far as there are any, and the next cursor. */
+/**
+ * The names from the cursor on, at least `count` of them as far as there are any, and the next cursor. Each start of a
+ * server has an order of its own, as real servers draw the seed of their hash: a cursor means nothing to another one.
+ */
 export function scanStep(
   names: Iterable<string>,
+  { runId }: Pick<State, 'runId'>,
   { cursor, count }: Pick<ScanOptions, 'cursor' | 'count'>,
 ): { next: number; found: string[] } {
+  const seed = hashOf(runId);
   // A cursor is the hash of the first name to come, plus one: 0 is the beginning and the end.
   const from = Math.max(0, cursor - 1);
   const left: { name: string; hash: number }[] = [];
   for (const name of names) {
-    const hash = hashOf(name);
+    const hash = hashOf(name, seed);
     if (hash >= from) left.push({ name, hash });
   }
   left.sort((a, b) => a.hash - b.hash);
@@ -69,13 +75,15 @@ export function scanStep(
  * @param row what is returned of an element
  */
 export function scanCollection(
+  server: Pick<State, 'runId'>,
   args: readonly string[],
   names: ReadonlyMap<string, unknown> | ReadonlySet<string>,
   row: (name: string) => readonly string[],
   small: number,
 ): string {
   const options = scanOptions(args, 2, false);
-  const { next, found } = names.size <= small ? { next: 0, found: [...names.keys()] } : scanStep(names.keys(), options);
+  const { next, found } =
+    names.size <= small ? { next: 0, found: [...names.keys()] } : scanStep(names.keys(), server, options);
   const rows = found.filter((name) => matches(options.pattern, name)).flatMap(row);
   return arrayOf(2) + bulk(String(next)) + bulks(rows);
 }

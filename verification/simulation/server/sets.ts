@@ -148,9 +148,9 @@ export const SET_COMMANDS: Readonly<Record<string, Run>> = {
   sunionstore: stored(union),
   sdiffstore: stored(difference),
   sintercard: cardinality,
-  sscan({ database }, args) {
+  sscan({ database, server }, args) {
     needCursor(args[2]);
     const set = database.getAs(args[1], 'set');
-    return set === undefined ? NOTHING_SCANNED : scanCollection(args, set, (member) => [member], SMALL);
+    return set === undefined ? NOTHING_SCANNED : scanCollection(server, args, set, (member) => [member], SMALL);
   },
 };

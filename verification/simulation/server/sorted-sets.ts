@@ -523,10 +523,10 @@ export const SORTED_SET_COMMANDS: Readonly<Record<string, Run>> = {
   zmpop: (client, args) => popMany(client, args, 1, false),
   bzmpop: (client, args) => popMany(client, args, 2, true),
   zrandmember: random,
-  zscan({ database }, args) {
+  zscan({ database, server }, args) {
     needCursor(args[2]);
     const set = database.getAs(args[1], 'zset');
     if (set === undefined) return NOTHING_SCANNED;
-    return scanCollection(args, set.scores, (member) => [member, formatDouble(set.scores.get(member)!)], SMALL);
+    return scanCollection(server, args, set.scores, (member) => [member, formatDouble(set.scores.get(member)!)], SMALL);
   },
 };
