@@ -5,8 +5,8 @@
  * reply is compared. Commands with an effect have a random or assigned result, depend on the time or on the machine, or
  * are unknown to the older server.
  */
-import { wordOf, type Reply } from '../resp/decode.js';
-import { encodeCommand, type Argument } from '../resp/encode.js';
+import { isNull, wordOf, type Reply } from '../resp/decode.js';
+import { encodeCommand, integer, type Argument } from '../resp/encode.js';
 
 export interface EffectCommand {
   readonly frame: Buffer;
@@ -14,13 +14,22 @@ export interface EffectCommand {
   readonly reply: Buffer | 'same' | null;
 }
 
+/** A read of the mirror in the command's place: nothing was changed. */
+export interface EffectRead {
+  /** In lower case. */
+  readonly name: string;
+  readonly read: Buffer;
+  /** The expected reply of the mirror. */
+  readonly reply: Buffer;
+}
+
 /**
  * - null: nothing was changed.
  * - `verbatim`: the command is its own effect.
  * - `copy`: only the written keys show it; copy them.
- * - commands: what to send instead.
+ * - commands, or a read: what to send instead.
  */
-export type Effect = null | 'verbatim' | 'copy' | readonly EffectCommand[];
+export type Effect = null | 'verbatim' | 'copy' | readonly EffectCommand[] | EffectRead;
 
 /**
  * @param args the command's arguments; `args[0]` is its name
@@ -76,6 +85,19 @@ export const effect = (of: EffectOf, description: string, more: Partial<CommandE
   form: null,
   ...more,
 });
+
+/**
+ * A command that takes elements from one end of a key. If it found none, the mirror is only asked how many it has: an
+ * authority that has lost its keys must not empty the mirror, too.
+ *
+ * @param name of the command that counts them
+ * @param limit which argument is the greatest number of elements; 0 if there is none
+ */
+export const taking = (name: 'llen' | 'zcard', limit: number): CommandEffect =>
+  effect((args, reply) => {
+    const isNothing = isNull(reply) || (reply.items?.length === 0 && word(args[limit]) !== '0');
+    return isNothing ? { name, read: encodeCommand([name, args[1]]), reply: integer(0) } : 'verbatim';
+  }, `as sent; if nothing was taken, \`${name.toUpperCase()}\``);
 
 /** Only the state of the keys shows what the command did. */
 export const copied: EffectOf = () => 'copy';

@@ -3,6 +3,7 @@
  * unchanged, or as its effect, or not at all. In the last case its keys become suspects, and are copied.
  */
 import { copied, type EffectTraitPair, type Effect } from '../command/effect.js';
+import type { CommandSpec, CommandTable } from '../command/table.js';
 import { argumentCount, decodeReply, type Reply } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
 import { countUnsupported, type Counters } from '../telemetry/workload-counters.js';
@@ -11,7 +12,7 @@ import type { Scripts } from '../script/catalog.js';
 import { isAboutData, isNoScript, mayHaveWritten } from '../upstream/refusals.js';
 import type { Server } from '../upstream/server.js';
 import type { MirrorLane } from './mirror.js';
-import { ACCEPT, Operation, WRITE } from './operation.js';
+import { ACCEPT, Operation, READ, WRITE, type Follow } from './operation.js';
 import type { ScriptEffects } from './script-effects.js';
 import type { SuspectKeys } from './suspicion.js';
 
@@ -20,6 +21,7 @@ const MINUS = '-'.charCodeAt(0);
 /** What effects need of the sequencer. */
 export interface EffectsContext {
   readonly counters: Counters;
+  readonly table: CommandTable;
   readonly servers: Readonly<Record<Side, Server>>;
   readonly scripts: Scripts;
   readonly scriptEffects: ScriptEffects;
@@ -138,6 +140,14 @@ export class Effects {
       this.context.suspects.operation(operation, 'copy');
       return;
     }
+    if ('read' in effect) {
+      const { name, read, reply } = effect;
+      const asked = besides(operation, read, 0, read.length, this.context.table.byName(name), READ);
+      asked.reply = reply;
+      asked.replyEnd = reply.length;
+      this.context.mirrorOf(asked).append(asked);
+      return;
+    }
     const { reply: authority, replyStart, replyEnd } = operation;
     for (const [i, { frame, reply }] of effect.entries()) {
       const follower = i === 0 ? operation : this.#companion(operation);
@@ -179,23 +189,23 @@ export class Effects {
   }
 
   #companion(operation: Operation): Operation {
-    const companion = new Operation(
-      operation.frame,
-      operation.start,
-      operation.end,
-      null,
-      operation.spec,
-      operation.workload,
-      operation.db,
-      operation.protocol,
-      WRITE,
-    );
-    companion.lane = operation.lane;
-    companion.answeredAt = operation.answeredAt;
-    companion.submittedAt = operation.submittedAt;
-    companion.stalledMs = operation.stalledMs;
+    const { frame, start, end, spec } = operation;
+    const companion = besides(operation, frame, start, end, spec, WRITE);
     companion.asked = operation.original;
     this.#companions.push(companion);
     return companion;
   }
+}
+
+/** Another operation that was answered at the same place. */
+function besides(
+  { workload, db, protocol, lane, answeredAt, submittedAt, stalledMs }: Operation,
+  frame: Buffer,
+  start: number,
+  end: number,
+  spec: CommandSpec | undefined,
+  follow: Follow,
+): Operation {
+  const other = new Operation(frame, start, end, null, spec, workload, db, protocol, follow);
+  return Object.assign(other, { lane, answeredAt, submittedAt, stalledMs });
 }

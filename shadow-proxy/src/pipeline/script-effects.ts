@@ -10,6 +10,7 @@ import { encodeCommand } from '../resp/encode.js';
 import type { Side } from '../route/stage.js';
 import { Script, type Scripts } from '../script/catalog.js';
 import type { Changes, Span } from '../script/changed-keys.js';
+import type { Authorities } from './authorities.js';
 import type { Lanes } from './lanes.js';
 import type { MirrorLane } from './mirror.js';
 import { ACCEPT, BEYOND, Operation, WRITE, type Carrier } from './operation.js';
@@ -21,6 +22,7 @@ export interface ScriptContext {
   readonly scripts: Scripts;
   readonly suspects: SuspectKeys;
   readonly lanes: Readonly<Record<Side, Lanes>>;
+  readonly authorities: Pick<Authorities, 'distrusts'>;
   /** The keys that scripts change at the servers. */
   readonly changes: Readonly<Record<Side, Changes>>;
   mirrorOf(operation: Operation): MirrorLane;
@@ -101,12 +103,14 @@ export class ScriptEffects {
   /**
    * Whether the script of this EVAL or EVALSHA, which ran on the operation's lane, can be replicated. If so, a mirror
    * that lacks the text is sent it. The mirror runs it as the kit's user, who may do everything: so it is replicated
-   * only for users who may do everything, too.
+   * only for users who may do everything, too. At an authority that may have lost keys a script may have done less
+   * than it would do on the mirror.
    */
   repeats(operation: Operation, args: readonly Buffer[]): boolean {
     const mirror = this.context.mirrorOf(operation);
     const { server, identity } = operation.lane!;
     if (!server.privileges.isUnrestricted(identity.credentials)) return false;
+    if (this.context.authorities.distrusts(server.side)) return false;
     const script = this.context.scripts.find(args);
     if (
       !(script instanceof Script) ||

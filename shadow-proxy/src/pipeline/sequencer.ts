@@ -19,6 +19,7 @@ import type { Journal } from '../storage/journal.js';
 import type { Counters } from '../telemetry/workload-counters.js';
 import { FrameKeys } from '../script/frame-keys.js';
 import { Latencies } from '../io/latency.js';
+import type { Authorities } from './authorities.js';
 import { Confirmations } from './confirmations.js';
 import { Effects } from './effects.js';
 import { PROXY_FAILED, type Failures } from './failures.js';
@@ -56,6 +57,7 @@ export interface SequencerOptions<S extends Suspicion = Suspicion> {
   /** Makes the part that compares and suspects. Called once, before anything is sent. */
   readonly suspicion: (sequencer: Sequencer) => S;
   readonly journal: Pick<Journal, 'noteKey'>;
+  readonly authorities: Pick<Authorities, 'distrusts'>;
   readonly limits: MirrorLimits;
   readonly turn: Turn;
   readonly failures: Failures;
@@ -77,6 +79,7 @@ export class Sequencer<S extends Suspicion = Suspicion> implements LaneEvents {
   readonly suspects: SuspectKeys;
   readonly turn: Turn;
   readonly journal: SequencerOptions['journal'];
+  readonly authorities: SequencerOptions['authorities'];
   readonly failures: Failures;
   /** The lanes to the servers as authorities. */
   readonly lanes: Readonly<Record<Side, Lanes>>;
@@ -105,6 +108,7 @@ export class Sequencer<S extends Suspicion = Suspicion> implements LaneEvents {
     this.scripts = options.scripts;
     this.turn = turn;
     this.journal = options.journal;
+    this.authorities = options.authorities;
     this.failures = options.failures;
     this.keys = new FrameKeys(options.table, options.scripts);
     const count = router.workloads.length;

@@ -322,7 +322,11 @@ function followTransaction(
           );
     if (effect === 'copy') suspect(command, db);
     else if (effect === 'verbatim') effects.push({ frame: command.frame, reply: 'same', command, db, raw });
-    else if (effect !== null) for (const one of effect) effects.push({ ...one, command, db, raw });
+    else if (effect !== null && 'read' in effect) {
+      const { name, read: frame, reply } = effect;
+      const asked: QueuedCommand = { ...command, spec: sequencer.table.byName(name)!, frame, follow: READ };
+      effects.push({ frame, reply, command: asked, db, raw });
+    } else if (effect !== null) for (const one of effect) effects.push({ ...one, command, db, raw });
   }
   // Before the effects: when they are judged, the keys that the server names now must be suspects already.
   if (left.length === 0) sequencer.scriptEffects.dropSpan(exec);

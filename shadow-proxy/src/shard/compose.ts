@@ -159,6 +159,7 @@ function composeOrderParts(options: ShardOptions, core: Core): OrderParts {
     limits: mirrorLimits,
     suspects,
     deferred,
+    authorities,
   });
   const keeper = new StateKeeper({
     directory,
@@ -241,6 +242,7 @@ function sequencerOf(
     router,
     counters: by.counters,
     journal,
+    authorities: by.authorities,
     limits: by.limits,
     turn: by.turn,
     table: (commandTable ??= new CommandTable()),

@@ -403,6 +403,7 @@ export class FakeProxy {
       failures: new Failures((problem) => {
         throw problem;
       }),
+      authorities: { distrusts: () => false },
       mirrorChanged: () => undefined,
       mirrorDatabase: () => undefined,
       observer: null,

@@ -1,7 +1,7 @@
 /** Rows of list commands. */
 import { isNull } from '../../resp/decode.js';
 import { array, bulk, integer } from '../../resp/encode.js';
-import { blocking, effect, one, strings, word, type CommandEffect, type EffectOf } from '../effect.js';
+import { blocking, effect, one, strings, taking, word, type CommandEffect, type EffectOf } from '../effect.js';
 import { inScript, type Rows } from '../row.js';
 
 /** BLPOP, BRPOP: key … timeout. */
@@ -74,22 +74,22 @@ export const LISTS: Rows = {
   lindex: { repeatable: inScript('kn', 'text') },
   linsert: { counts: 'list', repeatable: inScript('kvvv', 'number') },
   llen: { repeatable: inScript('k', 'number') },
-  lmove: { counts: 'list', repeatable: inScript('kkvv', 'text') },
+  lmove: { effect: taking('llen', 0), counts: 'list', repeatable: inScript('kkvv', 'text') },
   lmpop: {
     effect: effect(lmpop, '`LPOP` or `RPOP` of as many elements from the key that was popped'),
     namedByReply: true,
     takesOnly: true,
     counts: 'list',
   },
-  lpop: { takesOnly: true, counts: 'list', repeatable: inScript('k', 'text') },
+  lpop: { effect: taking('llen', 2), takesOnly: true, counts: 'list', repeatable: inScript('k', 'text') },
   lpush: { counts: 'list', repeatable: inScript('k(v)', 'number') },
   lpushx: { counts: 'list', repeatable: inScript('k(v)', 'number') },
   lrange: { repeatable: inScript('knn', 'table') },
   lrem: { takesOnly: true, counts: 'list', repeatable: inScript('knv', 'number') },
   lset: { counts: 'list', repeatable: inScript('knv', 'table') },
   ltrim: { takesOnly: true, counts: 'list', repeatable: inScript('knn', 'table') },
-  rpop: { takesOnly: true, counts: 'list', repeatable: inScript('k', 'text') },
-  rpoplpush: { counts: 'list', repeatable: inScript('kk', 'text') },
+  rpop: { effect: taking('llen', 2), takesOnly: true, counts: 'list', repeatable: inScript('k', 'text') },
+  rpoplpush: { effect: taking('llen', 0), counts: 'list', repeatable: inScript('kk', 'text') },
   rpush: { counts: 'list', repeatable: inScript('k(v)', 'number') },
   rpushx: { counts: 'list', repeatable: inScript('k(v)', 'number') },
 };

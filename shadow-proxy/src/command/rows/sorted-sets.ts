@@ -1,7 +1,7 @@
 /** Rows of sorted set commands. */
 import { text } from '../../resp/decode.js';
 import { array, bulk, integer } from '../../resp/encode.js';
-import { blocking, effect, one, strings, word, type EffectOf } from '../effect.js';
+import { blocking, effect, one, strings, taking, word, type EffectOf } from '../effect.js';
 import { inScript, type Rows } from '../row.js';
 
 /**
@@ -66,8 +66,8 @@ export const SORTED_SETS: Rows = {
     namedByReply: true,
     takesOnly: true,
   },
-  zpopmax: { takesOnly: true, repeatable: inScript('k', null) },
-  zpopmin: { takesOnly: true, repeatable: inScript('k', null) },
+  zpopmax: { effect: taking('zcard', 2), takesOnly: true, repeatable: inScript('k', null) },
+  zpopmin: { effect: taking('zcard', 2), takesOnly: true, repeatable: inScript('k', null) },
   zrange: { repeatable: inScript('knn', 'table') },
   zrangebyscore: { repeatable: inScript('knn', 'table') },
   zrank: { repeatable: inScript('kv', 'text') },

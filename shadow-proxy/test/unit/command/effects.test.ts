@@ -14,7 +14,12 @@ const table = new CommandTable();
 
 /** A frame as its arguments, and the reply that is expected: `same`, null for any but an error, or its bytes. */
 type Sent = readonly [command: string, reply: string | null];
-type Expected = null | 'verbatim' | 'copy' | readonly Sent[];
+/** A read in the command's place, and the reply that is expected. */
+interface Asked {
+  readonly asks: string;
+  readonly reply: string;
+}
+type Expected = null | 'verbatim' | 'copy' | readonly Sent[] | Asked;
 interface Case {
   readonly asked: string;
   /** The authority's reply. */
@@ -49,6 +54,12 @@ function specOf(asked: string): CommandSpec {
 function assertSent(effect: Effect, expected: Expected, shown: string): void {
   if (expected === null || typeof expected === 'string' || effect === null || typeof effect === 'string')
     return assert.equal(effect, expected, shown);
+  if ('read' in effect || 'asks' in expected) {
+    assert.ok('read' in effect && 'asks' in expected, shown);
+    const { name, read, reply } = effect;
+    assert.equal(read.toString(), encodeCommand(split(expected.asks)).toString(), shown);
+    return assert.deepEqual([name, reply.toString()], [expected.asks.split(' ')[0], expected.reply], shown);
+  }
   const frames = effect.map(({ frame, reply }) => [frame.toString(), reply === null ? null : reply.toString()]);
   assert.deepEqual(
     frames,
@@ -214,6 +225,19 @@ const CASES: readonly Case[] = [
   { asked: 'SPOP s 2', reply: '~2\r\n$1\r\na\r\n$1\r\nb\r\n', protocol: 3, sent: [['SREM s a b', integer(2)]] },
   { asked: 'SPOP s 2', reply: array(), sent: null },
 
+  { asked: 'LPOP l', reply: bulk('a'), sent: 'verbatim' },
+  { asked: 'LPOP l', reply: NIL, sent: { asks: 'llen l', reply: integer(0) } },
+  { asked: 'LPOP l', reply: NULL, protocol: 3, sent: { asks: 'llen l', reply: integer(0) } },
+  { asked: 'LPOP l 2', reply: NIL_ARRAY, sent: { asks: 'llen l', reply: integer(0) } },
+  { asked: 'RPOP l', reply: NIL, sent: { asks: 'llen l', reply: integer(0) } },
+  { asked: 'RPOP l 0', reply: array(), sent: 'verbatim' },
+  { asked: 'LMOVE l m LEFT RIGHT', reply: NIL, sent: { asks: 'llen l', reply: integer(0) } },
+  { asked: 'LMOVE l m LEFT RIGHT', reply: bulk('a'), sent: 'verbatim' },
+  { asked: 'RPOPLPUSH l m', reply: NIL, sent: { asks: 'llen l', reply: integer(0) } },
+  { asked: 'ZPOPMIN z', reply: array(), sent: { asks: 'zcard z', reply: integer(0) } },
+  { asked: 'ZPOPMIN z 0', reply: array(), sent: 'verbatim' },
+  { asked: 'ZPOPMAX z 2', reply: array(), sent: { asks: 'zcard z', reply: integer(0) } },
+  { asked: 'ZPOPMAX z', reply: bulks('m', '1'), sent: 'verbatim' },
   { asked: 'LMPOP 2 a b LEFT COUNT 5', reply: POPPED, sent: [['LPOP b 2', bulks('1', '2')]] },
   { asked: 'LMPOP 2 a b RIGHT', reply: array(bulk('b'), bulks('1')), sent: [['RPOP b 1', bulks('1')]] },
   { asked: 'LMPOP 1 a left', reply: NIL_ARRAY, sent: null },

@@ -82,6 +82,20 @@ test('A key that the target alone has lost is copied when a client adds to it', 
 /** Of a script that gives a key a time to live if it exists. */
 const LIVES_ON = "if redis.call('EXISTS', KEYS[1]) == 2 then redis.call('EXPIRE', KEYS[1], ARGV[1]) end return 1";
 
+test('A client that looks for an element in vain takes none of a foreign list', () =>
+  KeptWorld.run(
+    async (kept) => {
+      kept.bypass(kept.target, 'RPUSH q 1 2 3');
+      await admit(kept);
+      const client = await kept.client();
+      for (const command of ['LPOP q', 'RPOP q 2', 'LMOVE q other LEFT LEFT', 'BLPOP q 0.1'])
+        assert.equal(await client.ask(command), null);
+      await kept.until(() => kept.isClean, 'no key is a suspect');
+      assert.deepEqual(kept.values('0 q'), [null, ['1', '2', '3']]);
+    },
+    { default: { stage: 'off' } },
+  ));
+
 test('A foreign key that expires is only read by a write: it is kept', () =>
   KeptWorld.run(
     async (kept) => {
