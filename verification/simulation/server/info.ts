@@ -30,6 +30,15 @@ type Lines = readonly (readonly [string, string | number])[];
 /** An estimate that never changes; half of it is the keys'. */
 export const USED_BYTES = 1_000_000;
 
+const commandStats = ({ engine, calls }: State): Lines => {
+  const counts = new Map<string, number>();
+  for (const [name, count] of calls) {
+    const shown = engine === 'keydb' ? name.split('|', 1)[0] : name;
+    counts.set(shown, (counts.get(shown) ?? 0) + count);
+  }
+  return [...counts].map(([name, count]) => [`cmdstat_${name}`, `calls=${count},usec=${count},usec_per_call=1.00`]);
+};
+
 const SECTIONS: Readonly<Record<string, (server: State) => Lines>> = {
   Server: (server) => [
     ['redis_version', VERSIONS[server.engine]],
@@ -134,7 +143,7 @@ const SECTIONS: Readonly<Record<string, (server: State) => Lines>> = {
       : []),
   ],
   Modules: () => [],
-  Commandstats: () => [],
+  Commandstats: commandStats,
   Errorstats: () => [],
   Latencystats: () => [],
   Cluster: (server) => [['cluster_enabled', server.config.get('cluster-enabled') === 'yes' ? 1 : 0]],
@@ -253,6 +262,7 @@ const config = container({
   },
   resetstat({ server }) {
     server.expired = server.evicted = server.commands = server.connections = 0;
+    server.calls.clear();
     return OK;
   },
 });

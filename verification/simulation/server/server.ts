@@ -144,6 +144,7 @@ export class ModelServer extends State {
     }
     this.scripts.clear();
     this.expired = this.evicted = this.commands = this.connections = 0;
+    this.calls.clear();
     this.replicaOf = null;
     Object.assign(this.troubles, { loading: false, busy: false, outOfMemory: false, cannotSave: false });
     this.#configure();
@@ -262,7 +263,7 @@ export class ModelServer extends State {
       const remote = isScripted ? refusedToScript(client, command, args) : null;
       if (remote !== null) throw remote;
       this.#noteKeys(client, command, args);
-      return command.run(client, args);
+      return this.#run(command, client, args);
     } catch (refusal) {
       if (refusal instanceof Refusal) return error(refusal.text.replace(/[\r\n]/g, ' '));
       throw refusal;
@@ -281,7 +282,7 @@ export class ModelServer extends State {
       }
       throw refused;
     }
-    const { name, run } = command as Command;
+    const { name } = command as Command;
     client.lastCommand = name;
     if (queues && !NEVER_QUEUED.has(name)) {
       // A transaction that fails anyway keeps nothing more.
@@ -289,7 +290,16 @@ export class ModelServer extends State {
       return QUEUED;
     }
     this.#noteKeys(client, command as Command, args);
-    return run(client, args);
+    return this.#run(command as Command, client, args);
+  }
+
+  #run({ name, run }: Command, client: Client, args: readonly string[]): string {
+    try {
+      return run(client, args);
+    } finally {
+      // One that fails counts, too.
+      this.calls.set(name, (this.calls.get(name) ?? 0) + 1);
+    }
   }
 
   #noteKeys({ database }: Client, command: Command, args: readonly string[]): void {

@@ -393,6 +393,8 @@ export abstract class State {
   expired = 0;
   evicted = 0;
   commands = 0;
+  /** How often each command has run, by its name in `INFO commandstats`. */
+  readonly calls = new Map<string, number>();
   connections = 0;
   runId = '';
   startedAt: number;

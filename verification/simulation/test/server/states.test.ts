@@ -136,6 +136,50 @@ states(
   },
 );
 
+const SCRIPT = "redis.call('SET', KEYS[1], 'v') return 1";
+/** Some fail, some are refused, and some are queued. */
+const COUNTED: readonly Words[] = [
+  ['SET', 'k', 'v'],
+  ['SET', 'k', 'v', 'ZZ'],
+  ['SET'],
+  ['LPUSH', 'k', 'e'],
+  ['MULTI'],
+  ['SET', 'k', 'v'],
+  ['INCR', 'k'],
+  ['EXEC'],
+  ['MULTI'],
+  ['DEL', 'k'],
+  ['DISCARD'],
+  ['EVAL', SCRIPT, '1', 'k'],
+  ['RPUSH', 'l', 'e'],
+  ['BLPOP', 'l', '1'],
+  ['CLIENT', 'SETNAME', 'me'],
+  ['NOSUCH'],
+  ['ACL', 'SETUSER', 'u', 'on', '>pw', '~*', '+@all', '-set'],
+  ['AUTH', 'u', 'pw'],
+  ['SET', 'k', 'refused'],
+];
+
+/** Calls by command, as `INFO commandstats` shows them. */
+const callsIn = (info: string): readonly string[] => [...info.matchAll(/cmdstat_[^:]+:calls=\d+/g)].map(String).sort();
+
+for (const engine of ENGINES)
+  test(`the model of ${engine} counts calls as the server does`, (t) =>
+    beside(t, engine, {}, async ({ wire, model, modelled }) => {
+      model.addScript(SCRIPT, ({ call, keys }) => {
+        call('SET', keys[0], 'v');
+        return 1;
+      });
+      await wire.ask('CONFIG', 'RESETSTAT');
+      modelled.ask(['CONFIG', 'RESETSTAT']);
+      for (const words of COUNTED) {
+        await wire.ask(...words);
+        modelled.ask(words);
+      }
+      const [expected, counted] = [await wire.ask('INFO', 'commandstats'), modelled.ask(['INFO', 'commandstats'])!];
+      assert.deepEqual(callsIn(counted), callsIn(expected));
+    }));
+
 test('a model refuses the commands that a world wants refused', () => {
   const model = new ModelServer('redis', REAL);
   const client = new ModelWire(model);
