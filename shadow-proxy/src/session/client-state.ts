@@ -44,7 +44,7 @@ export interface Watching {
   /** Sends the command at hand, a WATCH of keys of these workloads, to the server. */
   pass(workloads: ReadonlySet<Workload>): void;
   /** Runs EXEC. @returns whether it could begin; if not, EXEC is dispatched again */
-  exec(transaction: PlacedTransaction, db: number, done: ExecCallback): boolean;
+  exec(transaction: PlacedTransaction, db: number, sent: () => void, done: ExecCallback): boolean;
   /** Gives the lane of the WATCH to a transaction that runs alone. */
   take(shared: Lane): Lane;
   giveBack(reply: Buffer): void;

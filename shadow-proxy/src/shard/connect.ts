@@ -66,6 +66,7 @@ function connectStages(parts: Parts): void {
   events.on('moved', () => {
     startMirrors(sequencer);
     trust.moved();
+    collector.stagesMoved();
     void collector.rememberUsers();
     fieldTtls?.stagesMoved();
   });

@@ -21,8 +21,8 @@ export interface BypassContext {
 
 /** Counts writes at the source that this proxy did not send. */
 export class BypassCounter {
-  /** The source's counts at the last readings, the newest last. */
-  #counts: CallCounts[] = [];
+  /** The source's counts at the last reading; null if there is none to compare with. */
+  #last: CallCounts | null = null;
   /** Since when every reading could be compared; null if the last one could not. */
   #countedSince: Date | null = null;
   #total = 0;
@@ -58,20 +58,15 @@ export class BypassCounter {
    * from the proxy.
    */
   async count(): Promise<void> {
-    const { sequencer, sent, authorities } = this.by;
+    const { sequencer, sent } = this.by;
     const { source } = sequencer.servers;
-    const comparable = (): boolean =>
-      !this.by.sharedSource &&
-      sequencer.router.oneAuthority &&
-      sequencer.router.default.position.keylessRule.authority === 'source' &&
-      authorities.frozen === null &&
-      source.up;
-    if (!comparable()) return this.#forget();
+    if (!this.#isComparable) return this.#forget();
     const before = sent();
     const lanes = [...sequencer.lanes.source.all(), ...sequencer.lanes.source.private()];
     const inFlight = lanes.reduce((all, { commandsInFlight }) => all + commandsInFlight, 0);
+    const scriptsInFlight = sequencer.lanes.source.longCommands.scripts;
     const reply = await soon(source.ask('INFO', 'commandstats'));
-    if (reply === null || isError(reply) || !comparable()) return this.#forget();
+    if (reply === null || isError(reply) || !this.#isComparable) return this.#forget();
     const after = sent();
     const calls = parseCalls(
       parseInfo(text(reply)),
@@ -85,11 +80,11 @@ export class BypassCounter {
       sentAfter: after.writes,
       inFlight,
       scripts: after.scripts,
+      mayRunScripts: scriptsInFlight > 0 || after.scripts !== before.scripts,
     };
-    const [earlier, last] = this.#counts;
-    this.#counts = last === undefined ? [...this.#counts, now] : [last, now];
-    // A script that was in flight at the last reading may have run since.
-    if (last === undefined || earlier.scripts !== last.scripts) return;
+    const last = this.#last;
+    this.#last = now;
+    if (last === null) return;
     const found = foreignWrites(last, now);
     this.#countedSince = found === null ? null : (this.#countedSince ?? new Date(unixMs()));
     if (found === null || sum(found) === 0) return;
@@ -98,8 +93,27 @@ export class BypassCounter {
     this.#total += sum(found);
   }
 
+  get #isComparable(): boolean {
+    const { sharedSource, sequencer, authorities } = this.by;
+    const { router, verdicts, servers } = sequencer;
+    return (
+      !sharedSource &&
+      router.oneAuthority &&
+      router.default.position.keylessRule.authority === 'source' &&
+      authorities.frozen === null &&
+      // The source may still run commands of a lost connection.
+      verdicts.allClosed(servers.source) &&
+      servers.source.up
+    );
+  }
+
+  /** Stages have changed: while the source is the mirror, it gets other commands than those of clients. */
+  stagesMoved(): void {
+    if (!this.#isComparable) this.#forget();
+  }
+
   #forget(): void {
-    this.#counts = [];
+    this.#last = null;
     this.#countedSince = null;
   }
 }

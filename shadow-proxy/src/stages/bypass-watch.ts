@@ -16,6 +16,8 @@ export interface CallCounts {
   readonly inFlight: number;
   /** Scripts and functions that were sent by then. */
   readonly scripts: number;
+  /** Whether the server may have run one of these scripts after it counted. */
+  readonly mayRunScripts: boolean;
 }
 
 /**
@@ -47,7 +49,7 @@ const NOT_COMPARED: ReadonlySet<string> = new Set([
 
 /** Writes that others have certainly made between the two readings, by command; null if nothing is known. */
 export function foreignWrites(before: CallCounts, now: CallCounts): Readonly<Record<string, number>> | null {
-  if (before.runId !== now.runId || before.scripts !== now.scripts) return null;
+  if (before.runId !== now.runId || before.scripts !== now.scripts || before.mayRunScripts) return null;
   const found: Record<string, number> = {};
   for (const [name, calls] of now.calls) {
     if (NOT_COMPARED.has(name)) continue;

@@ -331,6 +331,11 @@ export class EvidenceCollector {
       await rememberUsers(servers, this.#users);
   }
 
+  /** Called when a new stage is in effect. */
+  stagesMoved(): void {
+    this.#bypass.stagesMoved();
+  }
+
   /** Checks once more for writes that bypassed the proxy. */
   passedWrites(): Promise<PassedWrites> {
     return this.#bypass.passedWrites();

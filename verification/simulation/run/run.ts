@@ -3,6 +3,7 @@ import { useWorld } from '../../../shadow-proxy/src/io/world.js';
 import { partsOf } from '../world/key-name.js';
 import type { ServerHost } from '../world/server-host.js';
 import { Announced } from './announced.js';
+import { BypassAlarms } from './bypass-alarms.js';
 import { Bypassing } from './bypassing.js';
 import { Checks, TEMPORARY } from './checks.js';
 import { Faults } from './faults/faults.js';
@@ -179,6 +180,7 @@ class Run {
     this.#fence?.start();
     this.#announced?.start();
     this.#tenures.start();
+    if (this.options.profile.fenced !== true) new BypassAlarms(this.#scene).start();
     const { operations, program } = this.options;
     if (program !== undefined) return this.#replay(program);
     for (let round = 1; scene.finding === null; round++) {

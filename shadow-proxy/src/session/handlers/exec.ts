@@ -190,11 +190,16 @@ export class Exec {
   #runWatched(watch: Watching, plan: ExecPlan, db: number): void {
     const { context } = this;
     if (context.lanes.inFlight > 0) context.flow.retryWhen('idle');
-    else if (watch.exec(this.#placed(plan, db), db, this.#done)) this.#ends(plan);
+    else if (watch.exec(this.#placed(plan, db), db, () => this.#count(plan), this.#done))
+      context.client.endTransaction();
   }
 
-  #ends({ commands }: ExecPlan): void {
+  #ends(plan: ExecPlan): void {
     this.context.client.endTransaction();
+    this.#count(plan);
+  }
+
+  #count({ commands }: ExecPlan): void {
     for (const { spec, workload } of commands) this.context.clients.counts.sent(spec, workload);
   }
 

@@ -77,8 +77,9 @@ export class Watch implements Watching {
    * Runs EXEC.
    * @returns whether it could begin; if not, EXEC is dispatched again
    * @param db the database of the transaction's keys
+   * @param sent called when the transaction is sent, which may be later
    */
-  exec(transaction: PlacedTransaction, db: number, done: ExecCallback): boolean {
+  exec(transaction: PlacedTransaction, db: number, sent: () => void, done: ExecCallback): boolean {
     const { context, lane } = this;
     const { sequencer } = context;
     const lanes = sequencer.lanes[lane.server.side];
@@ -103,6 +104,7 @@ export class Watch implements Watching {
         return;
       }
       this.#select(db);
+      sent();
       const exec = submitTransaction(
         sequencer,
         lane,

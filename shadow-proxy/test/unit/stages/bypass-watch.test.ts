@@ -16,6 +16,7 @@ const at = (
     sentAfter: counts,
     inFlight: 0,
     scripts: 0,
+    mayRunScripts: false,
     ...more,
   };
 };
@@ -42,6 +43,8 @@ test('nothing is reported after a restart, after counts were reset, while script
   assert.equal(foreignWrites(before, at({ set: 105 }, {}, { runId: 'b' })), null);
   assert.equal(foreignWrites(before, at({ set: 5 }, {})), null);
   assert.equal(foreignWrites(before, at({ set: 105 }, {}, { scripts: 1 })), null);
+  // A script that was sent before the first look, and may have run since.
+  assert.equal(foreignWrites(at({ set: 100 }, {}, { mayRunScripts: true }), at({ set: 105 }, {})), null);
   assert.deepEqual(foreignWrites(before, at({ set: 100, lpop: 4 }, {})), {});
 });
 
