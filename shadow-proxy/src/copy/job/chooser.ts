@@ -8,7 +8,7 @@ import { isPart } from '../../route/counter-keys.js';
 import type { Workload } from '../../route/router.js';
 import { hashSlot, SLOTS } from '../../route/slot.js';
 import { otherSide, type Side } from '../../route/stage.js';
-import { isTemporary } from '../large/temporary.js';
+import { isBeingBuilt, isTemporary } from '../large/temporary.js';
 import type { ScannedKey } from './scanner.js';
 import {
   claim,
@@ -81,7 +81,7 @@ export class Chooser {
     for (const scanned of keys) {
       const { key } = scanned;
       // Not a client's data: a part of a counter, or the temporary key of a chunked copy, perhaps another shard's.
-      if (isPart(key) || ((owners !== null || chunked.size > 0) && isTemporary(key))) continue;
+      if (isPart(key) || (isTemporary(key) && (owners !== null || isBeingBuilt(key, chunked)))) continue;
       if (!this.#isSampled(key)) continue;
       const workload = owners === null ? router.match(key, 0, key.length) : router.byPattern(key);
       const owner = owners === null ? 'mine' : owners.of(key, 0, key.length);

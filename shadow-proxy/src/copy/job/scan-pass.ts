@@ -20,7 +20,7 @@ import { Scanner, type Checkpoint, type Page as ScannedPage, type ScannedKey } f
 import type { ScanProgress } from './scan-progress.js';
 import type { ScanValidity } from './scan-validity.js';
 import { CopyScheduler, type FlowContext } from './scheduler.js';
-import { isTemporary } from '../large/temporary.js';
+import { isBeingBuilt, isTemporary } from '../large/temporary.js';
 import type { Thresholds } from '../large/size.js';
 
 export interface ScanPassContext
@@ -286,7 +286,9 @@ export class ScanPass {
 
   /** Whether a key that only its mirror has may be deleted. */
   #mayDelete(workload: Workload, key: Buffer): boolean {
-    return isTemporary(key) || (!this.job.isSuspended() && this.job.deletes.allows(workload));
+    // A chunked copy may have begun since the key was found.
+    if (isTemporary(key)) return !isBeingBuilt(key, this.context.sequencer.suspects.chunked);
+    return !this.job.isSuspended() && this.job.deletes.allows(workload);
   }
 
   /** The key, which may be deleted, is about to be. */
