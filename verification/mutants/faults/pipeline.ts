@@ -310,6 +310,14 @@ export const WAKEUPS: readonly Fault[] = [
 
 export const MIRROR: readonly Fault[] = [
   {
+    id: 'a-pop-that-found-nothing-is-replicated',
+    file: 'shadow-proxy/src/command/effect.ts',
+    from: 'return isNothing ? {',
+    to: 'return false ? {',
+    tests: ['unit/command/effects'],
+    kept: 'emptied-authority',
+  },
+  {
     id: 'everything-appended-is-confirmed-at-once',
     file: `${PIPELINE}mirror.ts`,
     from: 'if (this.isEmpty) return then();',

@@ -112,7 +112,7 @@ function sameStream(a: Stream, b: Stream): boolean {
 }
 
 /** The value as text: collections without an order are sorted. */
-function plain({ type, value }: Entry): string {
+export function plain({ type, value }: Entry): string {
   switch (type) {
     case 'string':
       return value as string;

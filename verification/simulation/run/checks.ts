@@ -67,6 +67,8 @@ export class Checks {
     // In stage off the mirror gets nothing.
     if (this.equality.differing.size === 0 || this.scene.stage === 'off' || proxy.parts === null || !proxy.answers)
       return;
+    // The mirror has what the authority has lost.
+    if (this.scene.emptied?.isLost === true) return;
     const mirrors = Object.values(proxy.parts.sequencer.mirrors);
     if (mirrors.every(({ isEmpty }) => isEmpty)) this.#lookAtDiffering(-Infinity);
     else if (this.#events % LOOK_AT_BUSY === 0 && mirrors.every(({ gates }) => gates === 0))
@@ -209,9 +211,10 @@ export class Checks {
   get isClean(): boolean {
     const condition = this.scene.proxy.condition();
     if (condition === null) return false;
-    const { workloads, suspects, mirror, undecided } = condition;
+    const { workloads, suspects, mirror, undecided, frozen } = condition;
     return (
       this.scene.stage !== 'off' &&
+      frozen === null &&
       suspects.total === 0 &&
       undecided === 0 &&
       mirror.queuedEffects === 0 &&

@@ -115,8 +115,15 @@ export class Figures {
 
   /** Clean: each acknowledged effect is on the mirror. */
   #clean({ workloads }: ShardCondition): string | null {
-    const { source, target, now, stage } = this.scene;
-    if (stage === 'off' || this.scene.isClockUnknown || !workloads.every(({ clean }) => clean)) return null;
+    const { source, target, now, stage, emptied } = this.scene;
+    // The mirror has what the authority has lost.
+    if (
+      emptied?.isLost === true ||
+      stage === 'off' ||
+      this.scene.isClockUnknown ||
+      !workloads.every(({ clean }) => clean)
+    )
+      return null;
     const doubtful = workloads.find(({ suspect }) => suspect !== null);
     if (doubtful !== undefined) return `clean, and a suspect as a whole: ${doubtful.suspect}`;
     const { equality } = this.checks;

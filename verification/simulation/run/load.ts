@@ -208,9 +208,11 @@ export class Load {
     this.#lastAnswer.delete(client.name);
     if (commands.at(-1)?.finishes === true) this.#finished.add(client.name);
     else this.#finished.delete(client.name);
-    for (const { args, keys } of commands) {
+    for (const command of commands) {
+      const { args, keys } = command;
       for (const group of groupsOf(keys)) this.#inFlight.set(group, (this.#inFlight.get(group) ?? 0) + 1);
       this.#ownEntries.sent(client.name, client.connections, args);
+      scene.emptied?.sent(command);
       if (args[0] === 'PUBLISH') this.#messages.sent(args[1], args[2], scene.now);
       scene.note(client.name, args);
     }
@@ -271,6 +273,7 @@ export class Load {
     this.#landed(operation);
     const { client, args } = operation;
     const reply = operation.reply!;
+    scene.emptied?.ended(args, reply);
     scene.note(`${client} got`, () => [JSON.stringify(reply), 'for', ...args]);
     if (isError(reply)) {
       const code = reply.slice(1).split(' ', 1)[0];
@@ -342,6 +345,7 @@ export class Load {
 
   #lose(operation: Operation): void {
     const { scene } = this;
+    scene.emptied?.ended(operation.args);
     if (operation.command.silent !== true) this.lost++;
     this.#transactions.forget(operation.client);
     this.#follow(operation);

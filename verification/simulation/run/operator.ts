@@ -2,6 +2,7 @@
 import { STAGES, type Stage } from '../../../shadow-proxy/src/route/stage.js';
 import type { JobChange } from '../../../shadow-proxy/src/copy/job/jobs.js';
 import { jobRequest } from '../../../shadow-proxy/src/storage/job-file.js';
+import type { ShardCondition } from '../../../shadow-proxy/src/shard/snapshot.js';
 import type { LaunchedShard } from '../../../shadow-proxy/src/shard/launch.js';
 import type { Strikes } from './faults/strikes.js';
 import type { Scene } from './scene.js';
@@ -50,6 +51,9 @@ export class Operator {
   #stage: Stage | null = null;
   /** The process that was asked to raise the fence by hand, or to lift it, and has not answered. */
   #fencing: LaunchedShard | null = null;
+
+  /** What becomes of an authority that is not trusted; `asked`: keys are restored first. */
+  #way: 'left' | 'accepted' | 'asked' | 'restored' | null = null;
 
   readonly #changes: StageChanges;
 
@@ -186,6 +190,41 @@ export class Operator {
     return `the operator asks for ${what}`;
   }
 
+  /**
+   * What becomes of an authority that may have lost keys: it is left, or accepted. Before it is accepted, keys may be
+   * restored.
+   */
+  #decide(job: ShardCondition['job']): void {
+    const { scene } = this;
+    const { emptied, profile, random } = scene;
+    this.#way ??= emptied?.isLost === true ? random.pick(['left', 'accepted', 'asked', 'asked']) : 'accepted';
+    if (this.#way === 'left' || (emptied === null && profile.faults.stageChange !== undefined)) this.#leave();
+    if (this.#way === 'asked') return this.#restore();
+    if (this.#way === 'restored' && job?.kind === 'restore') {
+      if (job.state !== 'done') return;
+      emptied?.restored();
+    }
+    if (this.#way === 'left' && random.chance(0.5)) return;
+    scene.say(
+      this.#ask('to accept', ({ shard }) => {
+        emptied?.accepting();
+        return shard.acceptAuthority(null);
+      }),
+    );
+  }
+
+  #restore(): void {
+    const rest = { repair: false, dryRun: false, again: true, sample: 100, limits: {}, automatic: false, deletes: 0 };
+    const request = jobRequest.parse({ kind: 'restore', workloads: this.#written, ...rest });
+    this.scene.say(
+      this.#ask('to restore keys', ({ shard }) => {
+        this.#way = 'accepted';
+        shard.startJob(request);
+        this.#way = 'restored';
+      }),
+    );
+  }
+
   /** Asks for a stage in which the authority is another one. */
   #leave(): void {
     const { stage } = this.scene;
@@ -202,8 +241,11 @@ export class Operator {
     const { backfillAfterMs } = scene.profile;
     scene.later(scene.random.between(100, Math.min(2_000, 100 + backfillAfterMs)), () => {
       const condition = scene.proxy.condition();
-      if (condition?.frozen && scene.profile.faults.stageChange !== undefined) this.#leave();
-      if (condition?.frozen) scene.say(this.#ask('to accept', ({ shard }) => shard.acceptAuthority(null)));
+      if (condition?.frozen) this.#decide(condition.job);
+      else if (condition !== null && this.#way !== null) {
+        this.#way = null;
+        scene.emptied?.end();
+      }
       if (scene.stage === 'off') scene.say(this.#change('default', 'dualwrite'));
       if (scene.stage === 'dualwrite' && scene.profile.foreign === true) scene.say(this.#change('default', 'shadow'));
       if (this.#slowedAt !== null && scene.now - this.#slowedAt > PAUSED_MS) {

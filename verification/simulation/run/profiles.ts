@@ -47,6 +47,8 @@ export interface Faults {
   readonly outage?: number;
   /** The mirror ends and starts again without its data. */
   readonly mirrorLoss?: number;
+  /** The authority ends, and starts again without its keys. */
+  readonly authorityLoss?: number;
   /** A server is loading, busy, out of memory, cannot save, or is a replica, for up to `troubleMs`. */
   readonly trouble?: number;
   readonly troubleMs?: number;
@@ -241,6 +243,22 @@ const FAILOVER: Partial<Profile> = {
 };
 /** Two processes wait, for minutes of few commands. */
 const TAKEOVER: Partial<Profile> = { standbys: 2, clients: 4, thinkMs: [200, 1_600], backfillAfterMs: 200 };
+/** Many keys, few commands: most keys are not touched before they are restored. */
+const EMPTIED: Faults = {
+  authorityLoss: 3_000,
+  stageChange: 4_000,
+  cut: 1_500,
+  pause: 3_000,
+  pauseMs: 300,
+  proxyKill: 20_000,
+};
+const RESTORING: Partial<Profile> = {
+  ...{ clients: 6, thinkMs: [20, 200], pipeline: 3, keys: 25, sessionShare: 0, backfillAfterMs: 500 },
+  mix: {
+    ...{ strings: 4, counters: 2, lists: 3, blocking: 2, hashes: 2, sets: 2, sortedSets: 2, streams: 1 },
+    ...{ transactions: 1, several: 2 },
+  },
+};
 const EXPIRING: Partial<Profile> = { mix: { expiring: 10, locks: 2, transactions: 1 }, keys: 15, thinkMs: [0, 40] };
 
 /** The plan of runs in which some keys are not written twice, or have another authority. */
@@ -574,6 +592,7 @@ export const PROFILES: readonly Profile[] = [
   }),
   profile('troubles', { trouble: 60, troubleMs: 200, cut: 50 }),
   profile('refusals', { refusal: 60, handshake: 60, troubleMs: 200, cut: 40 }, { mix: { ...ALL, lasting: 3 } }),
+  profile('emptied', EMPTIED, RESTORING),
   profile('losses', { mirrorLoss: 200, cut: 40, proxyKill: 300 }),
   profile('disk', { diskFull: 300, diskSlow: 300, powerLoss: 150, proxyKill: 200, cut: 50, stageChange: 20 }),
   ...WITHOUT_SESSIONS,

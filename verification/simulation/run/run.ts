@@ -6,6 +6,7 @@ import { Announced } from './announced.js';
 import { BypassAlarms } from './bypass-alarms.js';
 import { Bypassing } from './bypassing.js';
 import { Checks, TEMPORARY } from './checks.js';
+import { Emptied } from './emptied.js';
 import { Faults } from './faults/faults.js';
 import { FenceCheck } from './fence.js';
 import { ForeignKeys } from './foreign-keys.js';
@@ -115,6 +116,8 @@ class Run {
     new Starts(this.#scene, this.#checks);
     this.#tenures = new Tenures(this.#scene);
     this.#bypassing = profile.bypassed === true ? new Bypassing(this.#scene) : null;
+    if (profile.faults.authorityLoss !== undefined)
+      this.#scene.emptied = new Emptied(this.#scene, this.#load, this.#checks);
     this.#fence = profile.fenced === true ? new FenceCheck(this.#scene) : null;
     this.#announced = profile.announced === true ? new Announced(this.#scene) : null;
     this.#foreignKeys = profile.foreign === true ? new ForeignKeys(this.#scene) : null;
@@ -160,7 +163,8 @@ class Run {
       gets: scene.gets,
       keysInChunks: this.#keysInChunks,
       changesReported: scene.source.model.tracking.sent + scene.target.model.tracking.sent,
-      bypassing: (this.#bypassing ?? this.#fence ?? this.#announced)?.tried ?? new Map<string, number>(),
+      bypassing:
+        (this.#bypassing ?? this.#fence ?? this.#announced ?? this.#scene.emptied)?.tried ?? new Map<string, number>(),
       lacking: [...new Set([...source.model.lacking, ...target.model.lacking])],
     };
   }

@@ -16,6 +16,7 @@ import { Group } from '../world/group.js';
 import { Sentinel } from '../world/sentinel.js';
 import { ServerHost } from '../world/server-host.js';
 import { SimulatedWorld } from '../world/world.js';
+import type { Emptied } from './emptied.js';
 import type { Profile } from './profiles.js';
 import { Recorder } from './program.js';
 
@@ -92,6 +93,8 @@ export class Scene {
   damages = 0;
   /** The first. */
   finding: Finding | null = null;
+  /** Watches what becomes of keys that an authority has lost; null where none loses any. */
+  emptied: Emptied | null = null;
   /** Until then a call of the disk may take longer than a repair may. */
   slowDiskUntil = -Infinity;
 

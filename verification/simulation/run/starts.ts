@@ -36,7 +36,7 @@ export class Starts {
   #namesWhatDiffers(): void {
     const { scene } = this;
     const { equality } = this.checks;
-    if (scene.stage === 'off') return;
+    if (scene.stage === 'off' || scene.emptied?.isLost === true) return;
     // A mirror that has not answered yet may have lost its keys; the status says that it does not answer.
     const { target } = scene.proxy.parts!.sequencer.servers;
     if (!target.up && scene.target.lostAt >= this.#servedAt) return;

@@ -2,6 +2,7 @@
 import { COMMANDS } from '../check/reply-types.js';
 import { SEEN } from './announced.js';
 import { NAMES } from './bypassing.js';
+import { RESTORED } from './emptied.js';
 import { LET_IN, REFUSED } from './fence.js';
 import { DURATIONS, type Fault, type Profile } from './profiles.js';
 import type { Result } from './run.js';
@@ -59,6 +60,9 @@ export class Totals {
       ...(this.profile.announced === true ? SEEN : [])
         .filter((what) => !this.#bypassing.has(what))
         .map((what) => `no client of the Sentinel has seen ${what}`),
+      ...(this.profile.faults.authorityLoss !== undefined ? [RESTORED] : [])
+        .filter((what) => !this.#bypassing.has(what))
+        .map(() => 'no key that an authority had lost was restored'),
       ...(this.profile.memoryFactor !== undefined && this.#keysInChunks === 0 ? ['no key was copied in chunks'] : []),
       ...(this.profile.mix.hidden !== undefined && this.#changesReported === 0
         ? ['no server reported what a script had changed']

@@ -43,6 +43,7 @@ export function serverFaults(
   | 'bothRestart'
   | 'sourceRestart'
   | 'mirrorLoss'
+  | 'authorityLoss'
   | 'outage'
   | 'tight'
   | 'hang'
@@ -188,6 +189,16 @@ export function serverFaults(
     mirrorLoss() {
       const mirror = scene.mirror;
       return mirror && restart(mirror, false);
+    },
+    authorityLoss() {
+      const { mirror, emptied, proxy } = scene;
+      if (mirror === null || emptied === null || emptied.isLost || proxy.parts === null || !mirror.server.isUp)
+        return null;
+      const isSource = mirror.server === target;
+      const authority = isSource ? source : target;
+      if (!authority.isUp) return null;
+      emptied.begin();
+      return restart({ name: isSource ? 'source' : 'target', server: authority }, false);
     },
     outage() {
       const mirror = scene.mirror;
