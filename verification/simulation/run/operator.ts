@@ -202,7 +202,8 @@ export class Operator {
     if (this.#way === 'asked') return this.#restore();
     if (this.#way === 'restored' && job?.kind === 'restore') {
       if (job.state !== 'done') return;
-      emptied?.restored();
+      // Else a connection was lost meanwhile, and the job says so.
+      if (job.failed === 0) emptied?.restored();
     }
     if (this.#way === 'left' && random.chance(0.5)) return;
     scene.say(
