@@ -87,13 +87,13 @@ export const effect = (of: EffectOf, description: string, more: Partial<CommandE
 });
 
 /**
- * A command that takes elements from one end of a key. If it found none, the mirror is only asked how many it has: an
- * authority that has lost its keys must not empty the mirror, too.
+ * A command that takes a value, or elements from one end of a key. If it found none, the mirror is only asked how many
+ * it has: an authority that has lost its keys must not empty the mirror, too.
  *
- * @param name of the command that counts them
+ * @param name of the command that asks
  * @param limit which argument is the greatest number of elements; 0 if there is none
  */
-export const taking = (name: 'llen' | 'zcard', limit: number): CommandEffect =>
+export const taking = (name: 'exists' | 'llen' | 'zcard', limit: number): CommandEffect =>
   effect((args, reply) => {
     const isNothing = isNull(reply) || (reply.items?.length === 0 && word(args[limit]) !== '0');
     return isNothing ? { name, read: encodeCommand([name, args[1]]), reply: integer(0) } : 'verbatim';

@@ -1,5 +1,5 @@
 /** Rows of hash commands. */
-import { text } from '../../resp/decode.js';
+import { isNull, text } from '../../resp/decode.js';
 import { effect, one, word, type EffectOf } from '../effect.js';
 import { inScript, type Rows } from '../row.js';
 
@@ -40,7 +40,8 @@ const hsetex: EffectOf = (args, reply) => {
   return setsTtl(options) ? 'copy' : one(['HSET', args[1], ...fields], null);
 };
 
-const hgetdel: EffectOf = (args) => one(['HDEL', args[1], ...parted(args, 1).fields], null);
+const hgetdel: EffectOf = (args, reply) =>
+  reply.items?.every(isNull) === true ? null : one(['HDEL', args[1], ...parted(args, 1).fields], null);
 
 export const HASHES: Rows = {
   hdel: { repeatable: inScript('k(v)', 'number') },

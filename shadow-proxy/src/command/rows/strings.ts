@@ -1,7 +1,7 @@
 /** Rows of commands for strings, numbers and bits. */
 import { isNull, text } from '../../resp/decode.js';
 import { OK } from '../../resp/encode.js';
-import { command, effect, one, word, type EffectOf } from '../effect.js';
+import { command, effect, one, taking, word, type EffectOf } from '../effect.js';
 import { bitfieldKeys, setKeys } from '../hidden-keys.js';
 import { inScript, type Rows } from '../row.js';
 import { ttlAt2, ttlOption } from '../ttl-argument.js';
@@ -66,7 +66,7 @@ export const STRINGS: Rows = {
   delifeq: { effect: effect(deletedIf, '`DEL`, or nothing where the value was another one') },
   delex: { effect: effect(deletedIf, '`DEL`, or nothing where the condition was not met') },
   getbit: { repeatable: inScript('kn', 'number') },
-  getdel: { replaces: true, repeatable: inScript('k', 'text') },
+  getdel: { effect: taking('exists', 0), replaces: true, repeatable: inScript('k', 'text') },
   getex: { relativeTtl: ttlOption(2, 'EX', 'PX', 'GETEX'), absoluteTtl: ttlOption(2, 'EXAT', 'PXAT', 'GETEX') },
   getrange: { repeatable: inScript('knn', 'text') },
   getset: { repeatable: inScript('kv', 'text') },

@@ -223,6 +223,11 @@ test('what an authority has lost is given back from the mirror, exactly, while c
     await before.set('gone', 'v');
     await loseAll(scene);
     await before.del('gone');
+    // Polled in vain: nothing is written.
+    assert.deepEqual(
+      [await before.lpop('list'), await before.zpopmin('zset'), await before.getdel('timed')],
+      [null, [], null],
+    );
 
     // Half of the counters, in the middle of it.
     const replies = new Map<string, number>();

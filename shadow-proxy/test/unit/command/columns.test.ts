@@ -38,7 +38,7 @@ test('columns that a function fills', () => {
   assert.equal(has('readKeys'), 'bitfield georadius georadiusbymember migrate set sort sort_ro xread xreadgroup');
   assert.equal(
     has('effect'),
-    'blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin config|set delex delifeq expire expireat georadius georadiusbymember geosearchstore hexpire hexpireat hgetdel hgetex hincrbyfloat hpersist hpexpire hpexpireat hsetex incrbyfloat lmove lmpop lpop msetex pexpire pexpireat publish restore rpop rpoplpush set sort spop spublish xackdel xadd xautoclaim xcfgset xclaim xdelex xgroup|create xgroup|setid xidmprecord xreadgroup xsetid xtrim zmpop zpopmax zpopmin',
+    'blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin config|set delex delifeq expire expireat georadius georadiusbymember geosearchstore getdel hexpire hexpireat hgetdel hgetex hincrbyfloat hpersist hpexpire hpexpireat hsetex incrbyfloat lmove lmpop lpop msetex pexpire pexpireat publish restore rpop rpoplpush set sort spop spublish xackdel xadd xautoclaim xcfgset xclaim xdelex xgroup|create xgroup|setid xidmprecord xreadgroup xsetid xtrim zmpop zpopmax zpopmin',
   );
   assert.equal(has('relativeTtl'), 'expire getex pexpire psetex restore set setex');
   assert.equal(has('absoluteTtl'), 'expireat getex pexpireat set');
@@ -131,7 +131,7 @@ test('from how many arguments on, with what question, an effect is asked for', (
     column(({ effect: it }) => it && `${it.least} ${it.probe !== null} ${it.ofWoken !== null}`),
     {
       '0 false false':
-        'blmove blmpop brpoplpush bzmpop config|set delex delifeq geosearchstore hexpire hexpireat hgetdel hgetex hincrbyfloat hpersist hpexpire hpexpireat hsetex incrbyfloat lmove lmpop lpop msetex publish restore rpop rpoplpush spop spublish xackdel xautoclaim xcfgset xclaim xdelex xidmprecord zmpop zpopmax zpopmin',
+        'blmove blmpop brpoplpush bzmpop config|set delex delifeq geosearchstore getdel hexpire hexpireat hgetdel hgetex hincrbyfloat hpersist hpexpire hpexpireat hsetex incrbyfloat lmove lmpop lpop msetex publish restore rpop rpoplpush spop spublish xackdel xautoclaim xcfgset xclaim xdelex xidmprecord zmpop zpopmax zpopmin',
       '0 false true': 'blpop brpop bzpopmax bzpopmin',
       '4 false false': 'expire expireat pexpire pexpireat set xsetid',
       '8 false false': 'georadius',

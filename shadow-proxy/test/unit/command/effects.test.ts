@@ -363,6 +363,9 @@ const CASES: readonly Case[] = [
   { asked: 'HSETEX h FNX FIELDS 2 f v ex w', reply: integer(1), sent: [['HSET h f v ex w', null]] },
   { asked: 'HSETEX h FNX EX 10 FIELDS 1 f v', reply: integer(0), sent: null },
   { asked: 'HGETEX h FIELDS 2 ex px', reply: bulks('v', 'w'), sent: null },
+  { asked: 'GETDEL k', reply: bulk('v'), sent: 'verbatim' },
+  { asked: 'GETDEL k', reply: NIL, sent: { asks: 'exists k', reply: integer(0) } },
+  { asked: 'HGETDEL h FIELDS 2 f g', reply: array(NIL, NIL), sent: null },
   { asked: 'HGETDEL h FIELDS 2 f g', reply: array(bulk('v'), NIL), sent: [['HDEL h f g', null]] },
 
   { asked: 'PUBLISH c m', reply: integer(3), sent: [['PUBLISH c m', null]] },

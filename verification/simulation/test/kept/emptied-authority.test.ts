@@ -7,6 +7,7 @@ import { KeptWorld } from '../../kept/world.js';
 const TAKES = "return redis.call('LPOP', KEYS[1])";
 
 const FOUND = [
+  ['0 k', 'value'],
   ['0 q', ['1', '2', '3']],
   ['0 z', new Map(['1', '2', '3'].map((member) => [member, Number(member)]))],
 ] as const;
@@ -20,6 +21,7 @@ const COMMANDS: readonly (readonly (readonly string[])[])[] = [
   [['ZPOPMIN', 'z']],
   [['ZPOPMAX', 'z', '2']],
   [['EVAL', TAKES, '1', 'q']],
+  [['GETDEL', 'k']],
   [['MULTI'], ['LPOP', 'q'], ['EXEC']],
 ];
 
@@ -31,12 +33,14 @@ const addScript = ({ source, target }: KeptWorld): void => {
 const left = (kept: KeptWorld, side: 'source' | 'target'): unknown[] =>
   FOUND.map(([key]) => {
     const value = kept[side].entry(key)?.value ?? null;
-    return value !== null && 'scores' in (value as object) ? (value as { scores: unknown }).scores : value;
+    return typeof value === 'object' && value !== null && 'scores' in value
+      ? (value as { scores: unknown }).scores
+      : value;
   });
 
 async function lose(kept: KeptWorld): Promise<void> {
   const client = await kept.client();
-  for (const command of ['RPUSH q 1 2 3', 'ZADD z 1 1 2 2 3 3']) await client.ask(command);
+  for (const command of ['SET k value', 'RPUSH q 1 2 3', 'ZADD z 1 1 2 2 3 3']) await client.ask(command);
   await kept.pass(100);
   kept.target.stop();
   await kept.until(() => !kept.proxy.snapshot()!.target.up, 'the target is down');
