@@ -25,9 +25,10 @@ export const INTERLEAVINGS: readonly Fault[] = [
   {
     id: 'what-clients-wrote-behind-a-scan-is-not-copied',
     file: 'shadow-proxy/src/copy/job/chooser.ts',
-    from: 'writtenMeanwhile: this.#writtenMeanwhile(db, others, new Set(extra)) };',
-    to: 'writtenMeanwhile: [] };',
+    from: 'return unknown.filter(({ key }) => this.written(db, key));',
+    to: 'return [];',
     tests: ['integration/copy/backfill'],
+    kept: 'written-behind-a-scan',
   },
   {
     id: 'a-silent-connection-is-kept',

@@ -99,18 +99,19 @@ export class Chooser {
     if (this.request.kind === 'restore') return { mine: [], extra: others.map(extraKey), writtenMeanwhile: [] };
     if (nobodys.length > 0) mine.push(...(await this.#claimed(side, db, nobodys)));
     const extra = await readers[otherSide(side)].absent(db, others);
-    return { mine, extra: extra.map(extraKey), writtenMeanwhile: this.#writtenMeanwhile(db, others, new Set(extra)) };
+    const absent = new Set(extra);
+    const onBoth = others.filter((scanned) => !absent.has(scanned));
+    return { mine, extra: extra.map(extraKey), writtenMeanwhile: await this.#writtenMeanwhile(side, db, onBoth) };
   }
 
-  /** What is not suspect is the same on both, whenever it expires. */
-  #writtenMeanwhile(db: number, others: readonly ScannedKey[], extra: ReadonlySet<ScannedKey>): ScannedKey[] {
-    const { router, suspects } = this.context.sequencer;
-    return others.filter(
-      (scanned) =>
-        !extra.has(scanned) &&
-        suspects.isWhole(router.match(scanned.key, 0, scanned.key.length)) &&
-        this.written(db, scanned.key),
-    );
+  /** Keys that the mirror and the authority have. What is not suspect is the same on both, whenever it expires. */
+  async #writtenMeanwhile(mirror: Side, db: number, keys: readonly ScannedKey[]): Promise<ScannedKey[]> {
+    const { router, suspects, lanes } = this.context.sequencer;
+    const unknown = keys.filter(({ key }) => suspects.isWhole(router.match(key, 0, key.length)));
+    if (unknown.length === 0) return [];
+    // A write that the authority has run, as was just seen, is noted when it is answered.
+    await lanes[otherSide(mirror)].quiet();
+    return unknown.filter(({ key }) => this.written(db, key));
   }
 
   async #claimed(side: Side, db: number, keys: readonly ScannedKey[]): Promise<ScannedKey[]> {
