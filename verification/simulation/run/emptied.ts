@@ -9,7 +9,7 @@ import { keyName, partsOf, type KeyName } from '../world/key-name.js';
 import type { ServerHost } from '../world/server-host.js';
 import type { Checks } from './checks.js';
 import type { Load } from './load.js';
-import type { Scene } from './scene.js';
+import type { LossWatch, Scene } from './scene.js';
 
 /** Commands that change nothing if they find nothing. */
 const TAKING = new Set([
@@ -29,8 +29,7 @@ export const RESTORED = 'keys restored';
 /** What replies show of keys that one of the servers has lost. */
 const OF_LOST_KEYS = ['missing-on-authority', 'missing-on-mirror', 'length', 'value', 'type', 'error'];
 
-export class Emptied {
-  /** From the end of the authority until the operator has accepted what it has. */
+export class Emptied implements LossWatch {
   isLost = false;
   /** How many keys were restored. */
   readonly tried = new Map<string, number>();
@@ -45,7 +44,6 @@ export class Emptied {
     for (const kind of OF_LOST_KEYS) scene.trueMismatches.add(kind);
   }
 
-  /** The authority ends, and starts without its keys. */
   begin(): void {
     this.isLost = true;
     this.#untouched.clear();
@@ -61,12 +59,11 @@ export class Emptied {
     this.#touchWaiting();
   }
 
-  /** A client sends it. What may find nothing is looked at when it is answered. */
+  /** What may find nothing is looked at when it is answered. */
   sent({ args, inTransaction = false }: Command): void {
     if (inTransaction || !TAKING.has(args[0])) this.#touch(args);
   }
 
-  /** @param reply absent if the connection was lost before */
   ended(args: readonly string[], reply?: Reply): void {
     const isNothing = reply === null || (Array.isArray(reply) && reply.length === 0);
     if (!isNothing && TAKING.has(args[0])) this.#touch(args);
@@ -76,7 +73,6 @@ export class Emptied {
     for (const key of this.#untouched.keys()) if (args.includes(partsOf(key).name)) this.#untouched.delete(key);
   }
 
-  /** The operator has restored what the mirror has. */
   restored(): void {
     const { source, target, mirror } = this.scene;
     if (mirror === null) return;
@@ -85,14 +81,12 @@ export class Emptied {
     if (this.#untouched.size > 0) tried.set(RESTORED, (tried.get(RESTORED) ?? 0) + this.#untouched.size);
   }
 
-  /** The operator is about to accept what the authority has. */
   accepting(): void {
     const { mirror } = this.scene;
     if (mirror !== null) this.#compare(mirror.server, 'is not on the mirror any more');
     this.#untouched.clear();
   }
 
-  /** The authority is trusted again, or another is the authority. */
   end(): void {
     this.isLost = false;
     this.#untouched.clear();

@@ -104,6 +104,7 @@ class Run {
   readonly #announced: Announced | null;
   readonly #foreignKeys: ForeignKeys | null;
   readonly #fence: FenceCheck | null;
+  readonly #emptied: Emptied | null;
   readonly #otherShard: OtherShard | null;
   #cleanChecks = 0;
 
@@ -116,8 +117,9 @@ class Run {
     new Starts(this.#scene, this.#checks);
     this.#tenures = new Tenures(this.#scene);
     this.#bypassing = profile.bypassed === true ? new Bypassing(this.#scene) : null;
-    if (profile.faults.authorityLoss !== undefined)
-      this.#scene.emptied = new Emptied(this.#scene, this.#load, this.#checks);
+    const losesKeys = profile.faults.authorityLoss !== undefined;
+    this.#emptied = losesKeys ? new Emptied(this.#scene, this.#load, this.#checks) : null;
+    this.#scene.emptied = this.#emptied;
     this.#fence = profile.fenced === true ? new FenceCheck(this.#scene) : null;
     this.#announced = profile.announced === true ? new Announced(this.#scene) : null;
     this.#foreignKeys = profile.foreign === true ? new ForeignKeys(this.#scene) : null;
@@ -164,7 +166,7 @@ class Run {
       keysInChunks: this.#keysInChunks,
       changesReported: scene.source.model.tracking.sent + scene.target.model.tracking.sent,
       bypassing:
-        (this.#bypassing ?? this.#fence ?? this.#announced ?? this.#scene.emptied)?.tried ?? new Map<string, number>(),
+        (this.#bypassing ?? this.#fence ?? this.#announced ?? this.#emptied)?.tried ?? new Map<string, number>(),
       lacking: [...new Set([...source.model.lacking, ...target.model.lacking])],
     };
   }

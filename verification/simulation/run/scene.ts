@@ -1,8 +1,10 @@
 /** What a run is made of: a world with two servers and a proxy, the timeline, and what was found to be wrong. */
 import type { Stage } from '../../../shadow-proxy/src/route/stage.js';
+import type { Command } from '../clients/draw.js';
 import { GUEST, GUEST_RULES } from '../clients/guest.js';
 import { LONG, SCRIPTS } from '../clients/kinds/scripts.js';
 import { KIT, KIT_RULES, LIMITED, LIMITED_RULES, OTHER, OTHER_RULES } from '../clients/kinds/sessions.js';
+import type { Reply } from '../clients/replies.js';
 import type { Pace } from '../check/job-pace.js';
 import { isForbidden } from '../check/forbidden.js';
 import { Timeline } from '../check/timeline.js';
@@ -16,7 +18,6 @@ import { Group } from '../world/group.js';
 import { Sentinel } from '../world/sentinel.js';
 import { ServerHost } from '../world/server-host.js';
 import { SimulatedWorld } from '../world/world.js';
-import type { Emptied } from './emptied.js';
 import type { Profile } from './profiles.js';
 import { Recorder } from './program.js';
 
@@ -49,6 +50,24 @@ export class Finding extends Error {
   ) {
     super(message);
   }
+}
+
+/** Watches what becomes of keys that an authority has lost. */
+export interface LossWatch {
+  /** From the end of the authority until it is trusted again, or left. */
+  readonly isLost: boolean;
+  /** The authority ends, and starts without its keys. */
+  begin(): void;
+  /** A client sends the command. */
+  sent(command: Command): void;
+  /** It is answered. @param reply absent if the connection was lost before */
+  ended(args: readonly string[], reply?: Reply): void;
+  /** The operator has restored what the mirror has. */
+  restored(): void;
+  /** The operator is about to accept what the authority has. */
+  accepting(): void;
+  /** The authority is trusted again, or another is the authority. */
+  end(): void;
 }
 
 export class Scene {
@@ -93,8 +112,8 @@ export class Scene {
   damages = 0;
   /** The first. */
   finding: Finding | null = null;
-  /** Watches what becomes of keys that an authority has lost; null where none loses any. */
-  emptied: Emptied | null = null;
+  /** Null where no authority loses keys. */
+  emptied: LossWatch | null = null;
   /** Until then a call of the disk may take longer than a repair may. */
   slowDiskUntil = -Infinity;
 
