@@ -49,6 +49,10 @@ export class Equality {
     return this.source.entry(key) === undefined && this.target.entry(key) !== undefined;
   }
 
+  isOnSourceAlone(key: KeyName): boolean {
+    return this.target.entry(key) === undefined && this.source.entry(key) !== undefined;
+  }
+
   show(key: KeyName): string {
     return `${key}: source ${show(this.source.entry(key))}, target ${show(this.target.entry(key))}`;
   }

@@ -189,12 +189,14 @@ export class Checks {
 
   /**
    * A target that is not known to hold only what the proxy wrote: what only it has is kept, though it may be the rest
-   * of a key that a client has deleted.
+   * of a key that a client has deleted. So is what only a source has that is the mirror of a target without keys.
    */
   isForeign(key: KeyName): boolean {
     const { parts } = this.scene.proxy;
     if (parts?.permissions.isOurs(parts.router.byPattern(partsOf(key).bytes)) !== false) return false;
-    if (!this.equality.isOnTargetAlone(key)) return false;
+    const { emptied, mirror, source } = this.scene;
+    const isSourceMirror = emptied !== null && mirror?.server === source;
+    if (!(isSourceMirror ? this.equality.isOnSourceAlone(key) : this.equality.isOnTargetAlone(key))) return false;
     for (const kind of OF_FOREIGN_KEYS) this.scene.trueMismatches.add(kind);
     return true;
   }
