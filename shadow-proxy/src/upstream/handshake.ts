@@ -15,13 +15,19 @@ import type { Credentials, Dialer } from './dialer.js';
 export class HandshakeRefused extends Error {
   readonly code = 'HANDSHAKE_REFUSED';
   constructor(
+    /** Each character is a byte. */
     readonly reply: string,
     /** Which server refused, if that is known. */
     readonly side?: Side,
+    message = printableBytes(reply),
   ) {
-    super(printableBytes(reply));
+    super(message);
   }
 }
+
+/** The proxy does not use the server: clients get an error with a code, as servers send it. */
+export const proxyRefuses = (why: string): HandshakeRefused =>
+  new HandshakeRefused(Buffer.from(`ERR shadow-proxy: ${why}`).toString('latin1'), undefined, why);
 
 /** The server accepted the login and refused the database; `reply` is its own error. */
 export class DatabaseRefused extends HandshakeRefused {

@@ -19,7 +19,7 @@ import { missingOf } from './capabilities.js';
 import type { Credentials, Dialer } from './dialer.js';
 import { isNewer, newerServer, rdbVersionOf } from '../command/known.js';
 import { softwareOf } from '../command/release.js';
-import { HandshakeRefused, isSameUser, refusalOf } from './handshake.js';
+import { HandshakeRefused, isSameUser, proxyRefuses, refusalOf } from './handshake.js';
 import { changeOf, identityOf, isReplica, short, tooOld, type Identity, type KnownIdentity } from './identity.js';
 import type { Login } from './login.js';
 import { LoginProbe } from './login-probe.js';
@@ -303,7 +303,7 @@ export class Server {
     const { side, endpoint } = this;
     const problem = `the address of the ${side}, ${endpoint.label}, leads to several servers (run IDs ${short(this.runId)} and ${short(connection.runId)}): give each shard's ${side} an address of one server`;
     this.#unusable(problem);
-    return new HandshakeRefused(problem);
+    return proxyRefuses(problem);
   }
 
   #refusedAs(reply: string): HandshakeRefused {
@@ -359,7 +359,7 @@ export class Server {
     if (refusal !== null) {
       // The address may lead to another server by the next question.
       void this.connections.closeControl();
-      throw new HandshakeRefused(refusal);
+      throw proxyRefuses(refusal);
     }
     const setByMs = this.clock.read(Number(fields.get('server_time_usec')) / 1000, asked, monotonicMs());
     this.events.clockRead(this);

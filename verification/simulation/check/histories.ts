@@ -33,6 +33,8 @@ export class Histories {
   /** Histories with too many possible orders. */
   unsearched = 0;
   readonly #histories = new Map<KeyName, History>();
+  /** Clients whose UNWATCH was refused: the next EXEC may be aborted. */
+  readonly #stillWatching = new Set<string>();
 
   /** @param unixMsAtZero Unix milliseconds when the run began */
   constructor(
@@ -48,7 +50,10 @@ export class Histories {
     // A transaction is one call, with its EXEC.
     const isLeftOut =
       LEFT_OUT.has(args[0]) || reply === '+QUEUED' || (command.inTransaction === true && reply === undefined);
-    if (isLeftOut || (typeof reply === 'string' && NOT_RUN.test(reply))) return false;
+    const isNotRun = typeof reply === 'string' && NOT_RUN.test(reply);
+    if (args[0] === 'UNWATCH' && isNotRun) this.#stillWatching.add(client);
+    const mayBeAborted = args[0] === 'EXEC' && this.#stillWatching.delete(client) && reply === null;
+    if (isLeftOut || isNotRun || mayBeAborted) return false;
     const isLost = answeredAt === null || reply === undefined || (isError(reply) && !OF_SERVER.test(reply));
     const zero = this.unixMsAtZero;
     const { leftMs } = this.bounds;
