@@ -21,6 +21,8 @@ const LOOK_AT_BUSY = 8;
 const READ_AT = 1_024;
 /** Where the mirror gets a large key before it has its name. */
 export const TEMPORARY = 'shadow-proxy:copying:';
+/** For so long the proxy may not have reached a target that has lost its keys. The status says that it is down. */
+const UNSEEN_MS = 3_000;
 /** The proxy looks at its clock once a turn. */
 const ROUNDED_MS = 1;
 /** The largest effect that clients' commands make, about: a transaction with a large value, which its EXEC has, too. */
@@ -69,6 +71,7 @@ export class Checks {
       return;
     // The mirror has what the authority has lost.
     if (this.scene.emptied?.isLost === true) return;
+    if (now - target.lostAt < UNSEEN_MS && !proxy.parts.sequencer.servers.target.up) return;
     const mirrors = Object.values(proxy.parts.sequencer.mirrors);
     if (mirrors.every(({ isEmpty }) => isEmpty)) this.#lookAtDiffering(-Infinity);
     else if (this.#events % LOOK_AT_BUSY === 0 && mirrors.every(({ gates }) => gates === 0))
