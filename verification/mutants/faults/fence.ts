@@ -42,6 +42,7 @@ export const FENCES: readonly Fault[] = [
     from: 'fence !== null && (fence.users.length > 0 || fence.hand === null))',
     to: 'fence !== null && fence.hand === null && fence.users.length === 0)',
     tests,
+    profile: 'fenced',
   },
   {
     id: 'a-stage-change-forgets-that-the-fence-was-raised-by-hand',
@@ -49,6 +50,7 @@ export const FENCES: readonly Fault[] = [
     from: "this.by.state().fence?.hand === 'applied' ? 'applied' : null",
     to: 'null',
     tests,
+    profile: 'fenced',
   },
   {
     id: 'the-gate-users-compares-behind-the-fence',

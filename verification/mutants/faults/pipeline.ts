@@ -162,6 +162,7 @@ export const LANES: readonly Fault[] = [
     from: 'await Promise.all(lanes.map((lane) => new Promise<void>((resolve) => lane.afterInFlight(resolve))));',
     to: '',
     tests: [LINKS],
+    profile: 'swaps-of-source',
   },
   {
     id: 'lanes-of-another-database-are-waited-for-only',
@@ -177,6 +178,7 @@ export const LANES: readonly Fault[] = [
     from: 'await Promise.all([...this.#locks.values()].map((locks) => locks.afterReservations()));',
     to: '',
     tests: [LINKS],
+    profile: 'swaps-of-source',
   },
   {
     id: 'a-lane-with-one-command-in-flight-is-empty',

@@ -657,6 +657,7 @@ export const EXCLUSIVE: readonly Fault[] = [
     from: "if (spec.name === 'swapdb' || scriptSwaps) await unblockAll(clients, lane.server.side);",
     to: '',
     tests: ['rules/rule-25-databases'],
+    profile: 'late-changes',
   },
   {
     id: 'a-transaction-with-swapdb-while-clients-block-crashes-keydb',

@@ -148,6 +148,7 @@ export const KEPT: readonly Fault[] = [
     from: "if (bytes === null) return unless('is missing');",
     to: 'if (bytes === null) return null;',
     tests: [JOURNAL],
+    profile: 'damages',
   },
   {
     id: 'a-journal-from-before-a-restart-of-the-host-is-believed',
