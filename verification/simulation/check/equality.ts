@@ -45,12 +45,9 @@ export class Equality {
     for (const key of [...this.differing.keys()]) this.compare(key, now);
   }
 
-  isOnTargetAlone(key: KeyName): boolean {
-    return this.source.entry(key) === undefined && this.target.entry(key) !== undefined;
-  }
-
-  isOnSourceAlone(key: KeyName): boolean {
-    return this.target.entry(key) === undefined && this.source.entry(key) !== undefined;
+  isAloneOn(server: ServerHost, key: KeyName): boolean {
+    const other = server === this.source ? this.target : this.source;
+    return server.entry(key) !== undefined && other.entry(key) === undefined;
   }
 
   show(key: KeyName): string {

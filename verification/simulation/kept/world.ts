@@ -93,7 +93,7 @@ export class KeptWorld {
       if (far.local.host === server.address.host && (port ?? near.local.port) === near.local.port) far.silence(ms);
   }
 
-  /** The port of the connection on which the server runs such a command next, or null. */
+  /** The port of the connection on which the server ran such a command last, from now on; null before. */
   portOf(server: ServerHost, isSuch: (args: readonly string[]) => boolean): () => number | null {
     let port: number | null = null;
     server.onCommand = (address, args) => {

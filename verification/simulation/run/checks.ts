@@ -9,9 +9,9 @@ import { Journaled } from '../check/journaled.js';
 import { leftOver } from '../check/left-over.js';
 import { keyName, partsOf, type KeyName } from '../world/key-name.js';
 import { isBypassed } from './bypassing.js';
-import { isForeignKey, OF_FOREIGN_KEYS } from './foreign-keys.js';
+import { isForeignKey } from './foreign-keys.js';
 import type { Load } from './load.js';
-import type { Scene } from './scene.js';
+import { OF_DIFFERING_KEYS, type Scene } from './scene.js';
 
 /** After so many events the mirrors' queues are looked at. */
 const LOOK_AT = 32;
@@ -197,10 +197,10 @@ export class Checks {
   isForeign(key: KeyName): boolean {
     const { parts } = this.scene.proxy;
     if (parts?.permissions.isOurs(parts.router.byPattern(partsOf(key).bytes)) !== false) return false;
-    const { emptied, mirror, source } = this.scene;
-    const isSourceMirror = emptied !== null && mirror?.server === source;
-    if (!(isSourceMirror ? this.equality.isOnSourceAlone(key) : this.equality.isOnTargetAlone(key))) return false;
-    for (const kind of OF_FOREIGN_KEYS) this.scene.trueMismatches.add(kind);
+    const { emptied, mirror, source, target } = this.scene;
+    const holder = emptied !== null && mirror?.server === source ? source : target;
+    if (!this.equality.isAloneOn(holder, key)) return false;
+    for (const kind of OF_DIFFERING_KEYS) this.scene.trueMismatches.add(kind);
     return true;
   }
 

@@ -9,7 +9,7 @@ import { keyName, partsOf, type KeyName } from '../world/key-name.js';
 import type { ServerHost } from '../world/server-host.js';
 import type { Checks } from './checks.js';
 import type { Load } from './load.js';
-import type { LossWatch, Scene } from './scene.js';
+import { OF_DIFFERING_KEYS, type LossWatch, type Scene } from './scene.js';
 
 /** Commands that change nothing if they find nothing. */
 const TAKING = new Set([
@@ -26,8 +26,6 @@ const TAKING = new Set([
 ]);
 /** Keys that the authority had again, as the mirror had them. */
 export const RESTORED = 'keys restored';
-/** What replies show of keys that one of the servers has lost. */
-const OF_LOST_KEYS = ['missing-on-authority', 'missing-on-mirror', 'length', 'value', 'type', 'error'];
 
 export class Emptied implements LossWatch {
   isLost = false;
@@ -41,7 +39,7 @@ export class Emptied implements LossWatch {
     private readonly load: Load,
     private readonly checks: Checks,
   ) {
-    for (const kind of OF_LOST_KEYS) scene.trueMismatches.add(kind);
+    for (const kind of OF_DIFFERING_KEYS) scene.trueMismatches.add(kind);
   }
 
   begin(): void {
@@ -74,9 +72,9 @@ export class Emptied implements LossWatch {
   }
 
   restored(): void {
-    const { source, target, mirror } = this.scene;
-    if (mirror === null) return;
-    this.#compare(mirror.server === target ? source : target, 'was not restored');
+    const { authority } = this.scene;
+    if (authority === null) return;
+    this.#compare(authority.server, 'was not restored');
     const { tried } = this;
     if (this.#untouched.size > 0) tried.set(RESTORED, (tried.get(RESTORED) ?? 0) + this.#untouched.size);
   }

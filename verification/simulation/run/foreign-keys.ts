@@ -3,12 +3,9 @@
  * client writes. What a client's write makes of the others is what it makes of the source's.
  */
 import { ADDED_TO, added } from '../clients/kinds/foreign.js';
-import { Finding, type Scene } from './scene.js';
+import { Finding, OF_DIFFERING_KEYS, type Scene } from './scene.js';
 
 const DATABASES = 3;
-/** The mismatches that commands on such keys show. */
-export const OF_FOREIGN_KEYS = ['missing-on-authority', 'missing-on-mirror', 'length', 'value', 'type', 'error'];
-
 export class ForeignKeys {
   constructor(private readonly scene: Scene) {
     const { model } = scene.target;
@@ -24,7 +21,7 @@ export class ForeignKeys {
       for (const args of [...keys, ...written]) client.receive(Buffer.from(`${args.join(' ')}\r\n`));
     }
     client.end();
-    for (const kind of OF_FOREIGN_KEYS) scene.trueMismatches.add(kind);
+    for (const kind of OF_DIFFERING_KEYS) scene.trueMismatches.add(kind);
   }
 
   /** @throws {Finding} where one is lost */

@@ -39,8 +39,8 @@ const NO_UNBLOCK = "NOPERM this user has no permissions to run the 'client|unblo
 
 /** Within so long the proxy has looked at the clock of each server. */
 const CLOCK_KNOWN_MS = 2_500;
-/** Mismatches of keys of which one server has another TTL. */
-const BY_TTL = ['missing-on-authority', 'missing-on-mirror', 'value', 'type', 'length', 'error'];
+/** The mismatches that commands show on keys which one server lacks, or has for another time. */
+export const OF_DIFFERING_KEYS = ['missing-on-authority', 'missing-on-mirror', 'value', 'type', 'length', 'error'];
 
 export class Finding extends Error {
   constructor(
@@ -234,6 +234,13 @@ export class Scene {
     return stage === 'rampdown' || isWhole ? { name: 'source', server: this.source } : null;
   }
 
+  /** The server whose mirror `mirror` is; null where that is. */
+  get authority(): { readonly name: string; readonly server: ServerHost } | null {
+    const { mirror, source, target } = this;
+    if (mirror === null) return null;
+    return mirror.server === target ? { name: 'source', server: source } : { name: 'target', server: target };
+  }
+
   /** For how long the target has had no room for all keys; 0 where it has. */
   get tightMs(): number {
     return this.#tightSince === null ? 0 : Math.max(Number.MIN_VALUE, this.now - this.#tightSince);
@@ -257,7 +264,7 @@ export class Scene {
   /** A clock was set: TTLs end at other moments, and the proxy has yet to find that out. */
   clockWasSet(): void {
     this.#clockSetAt = this.now;
-    for (const kind of BY_TTL) this.trueMismatches.add(kind);
+    for (const kind of OF_DIFFERING_KEYS) this.trueMismatches.add(kind);
   }
 
   /** Whether the proxy may not know yet that a clock was set. */

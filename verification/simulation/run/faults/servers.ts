@@ -191,14 +191,11 @@ export function serverFaults(
       return mirror && restart(mirror, false);
     },
     authorityLoss() {
-      const { mirror, emptied, proxy } = scene;
-      if (mirror === null || emptied === null || emptied.isLost || proxy.parts === null || !mirror.server.isUp)
-        return null;
-      const isSource = mirror.server === target;
-      const authority = isSource ? source : target;
-      if (!authority.isUp) return null;
+      const { authority, mirror, emptied, proxy } = scene;
+      if (authority === null || emptied === null || emptied.isLost || proxy.parts === null) return null;
+      if (!authority.server.isUp || mirror?.server.isUp !== true) return null;
       emptied.begin();
-      return restart({ name: isSource ? 'source' : 'target', server: authority }, false);
+      return restart(authority, false);
     },
     outage() {
       const mirror = scene.mirror;

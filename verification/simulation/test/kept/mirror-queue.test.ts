@@ -1,7 +1,7 @@
 /** What waits for the mirror. Real servers answer too fast for a test to choose the moment. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { KeptWorld } from '../../kept/world.js';
+import { KeptWorld, type KeptClient } from '../../kept/world.js';
 import type { KeyName } from '../../world/server-host.js';
 
 const HELD_MS = 500;
@@ -96,16 +96,19 @@ test('A stage change waits for the mirror in all databases', () =>
     assert.deepEqual(kept.values('3 k'), ['third', 'third']);
   }));
 
-/** The names of the keys that the next script writes come late. */
-const holdNames = (kept: KeptWorld): void => kept.holdReplies(kept.source, HELD_MS, ([name]) => name === 'PING');
+/** A client, when the names of the keys that its next script writes come late. */
+async function holdNames(kept: KeptWorld): Promise<KeptClient> {
+  const client = await kept.client();
+  await client.ask(['EVAL', HIDES, '1', 'set', ':', 'one']);
+  await kept.until(() => kept.isClean, 'the workload is clean');
+  kept.holdReplies(kept.source, HELD_MS, ([name]) => name === 'PING');
+  return client;
+}
 
 test('Nothing is sent to the mirror before it is known what a script has written', () =>
   KeptWorld.run(
     async (kept) => {
-      const client = await kept.client();
-      await client.ask(['EVAL', HIDES, '1', 'set', ':', 'one']);
-      await kept.until(() => kept.isClean, 'the workload is clean');
-      holdNames(kept);
+      const client = await holdNames(kept);
       client.send(['EVAL', HIDES, '1', 'set', ':', 'two']);
       await kept.pass(5);
       client.send('SUNIONSTORE copy set:');
@@ -121,10 +124,7 @@ test('Nothing is sent to the mirror before it is known what a script has written
 test('What waited to know what a script has written is sent as soon as that is known', () =>
   KeptWorld.run(
     async (kept) => {
-      const client = await kept.client();
-      await client.ask(['EVAL', HIDES, '1', 'set', ':', 'one']);
-      await kept.until(() => kept.isClean, 'the workload is clean');
-      holdNames(kept);
+      const client = await holdNames(kept);
       client.send(['EVAL', HIDES, '1', 'set', ':', NOTHING]);
       await kept.pass(HELD_MS / 2);
       client.send('SET k value');

@@ -12,13 +12,10 @@ for (const kind of ['verify', 'backfill'] as const)
       const { router, permissions } = kept.proxy.parts!;
       // The target may hold foreign keys: FLUSHDB is not sent there.
       permissions.set(router.default, { deletable: 0, mayOverwrite: false });
-      let port = 0;
-      kept.target.onCommand = (address, [name]) => {
-        if (name === 'SET') port = Number(address.split(':')[1]);
-      };
+      const port = kept.portOf(kept.target, ([name]) => name === 'SET');
       await client.ask('SET other value');
       await kept.until(() => kept.values('0 other').every((value) => value === 'value'), 'both have the key');
-      for (const { near, far } of kept.world.network.connections) if (near.local.port === port) far.silence(SILENCE_MS);
+      kept.holdCommands(kept.target, SILENCE_MS, port());
       await client.ask('SET key value');
       assert.equal(await client.ask('FLUSHDB'), '+OK');
       const before = kept.world.events.now;

@@ -9,9 +9,7 @@ async function holdPush(kept: KeptWorld): Promise<{ readonly waiter: KeptClient;
   waiter.send('BLMOVE from to LEFT RIGHT 0');
   await kept.pass(50);
   assert.ok(kept.isClean);
-  kept.source.onCommand = (address, [name]) => {
-    if (name === 'LPUSH') kept.endOf(kept.source, Number(address.split(':')[1])).silence(500);
-  };
+  kept.holdReplies(kept.source, 500, ([name]) => name === 'LPUSH');
   pusher.send('LPUSH from element');
   await kept.until(() => waiter.replies.length > 0, 'the waiter gets the element');
   assert.deepEqual(waiter.replies, ['$element']);
